@@ -278,11 +278,9 @@ def backends(
     texts = table([title_text(item.title) for item in items])
     labels = Aggregator(bundle).labels(keys, probabilities, readable(texts), votes)
     given: dict[int, set[str]] = {place: set() for place in range(len(items))}
-    for place, scheme, value, quiet in zip(
-        labels.place, labels.scheme, labels.likeliest, labels.abstained, strict=True
-    ):
-        if scheme == "backend" and not quiet:
-            given[place].add(value)
+    for label in labels:
+        if label.scheme == "backend" and label.given:
+            given[label.place].add(label.likeliest)
     truth = [{value for scheme, value in item.labels if scheme == "backend"} for item in items]
     named = [{vote.value for vote in votes[key] if vote.scheme == "backend"} for key in keys]
     return {

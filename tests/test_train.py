@@ -432,10 +432,10 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     }
     keys = [(REPO, number) for number in (1, 2, 3)]
     labels = Aggregator(bundle).labels(keys, said, np.array([True, True, True]), {})
-    found = set(zip(labels.place, labels.scheme, labels.likeliest, labels.abstained, strict=True))
-    assert (0, "memory_subtype", "miss_lock", False) in found
-    assert (2, "memory_type", "concurrency", True) in found
-    assert (2, "memory_subtype", "miss_lock", True) in found, "as sure as its parent"
+    found = {(one.place, one.scheme, one.likeliest, one.given) for one in labels}
+    assert (0, "memory_subtype", "miss_lock", True) in found
+    assert (2, "memory_type", "concurrency", False) in found
+    assert (2, "memory_subtype", "miss_lock", False) in found, "as sure as its parent"
     assert not {scheme for place, scheme, *_ in found if place == 1} & {"memory_type", "memory_subtype"}
 
 
@@ -445,10 +445,10 @@ def test_no_child_is_answered_where_its_parent_is_not() -> None:
     bundle = Bundle("made", VARIANT, "words@0", "", {name: classifier_of(name, own) for name, own in classes.items()})
     said = {"bug_type": np.array([[0.45, 0.55]]), "memory_type": np.array([[0.95, 0.05]])}
     labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), {})
-    assert set(zip(labels.scheme, labels.likeliest, labels.abstained, strict=True)) == {
-        ("bug_type", "memory", True),
-        ("memory_type", "concurrency", True),
-        ("memory_subtype", "miss_lock", True),
+    assert {(one.scheme, one.likeliest, one.given) for one in labels} == {
+        ("bug_type", "memory", False),
+        ("memory_type", "concurrency", False),
+        ("memory_subtype", "miss_lock", False),
     }
 
 
@@ -462,7 +462,7 @@ def test_backends_are_what_a_label_or_the_title_names_and_cuda_on_rocm_is_rocm()
         keys[1]: labeller.votes("wrong result", None, ["module: xpu"]),
     }
     labels = Aggregator(bundle).labels(keys, said, np.array([True] * 3), votes)
-    found = list(zip(labels.place, labels.scheme, labels.likeliest, labels.provenance, strict=True))
+    found = [(one.place, one.scheme, one.likeliest, one.provenance) for one in labels]
     assert {own for own in found if own[1] == "backend"} == {
         (2, "backend", "cpu", "model"),
         (0, "backend", "rocm", "votes"),
@@ -473,7 +473,7 @@ def test_backends_are_what_a_label_or_the_title_names_and_cuda_on_rocm_is_rocm()
 def test_where_nothing_names_a_backend_the_model_suggests_one_and_gives_none() -> None:
     bundle = Bundle("made", VARIANT, "words@0", "", {"backend.cpu": classifier_of("backend.cpu", ("-", "cpu"))})
     labels = Aggregator(bundle).labels([(REPO, 1)], {"backend.cpu": np.array([[0.01, 0.99]])}, np.array([True]), {})
-    assert list(zip(labels.likeliest, labels.abstained, labels.provenance, strict=True)) == [("cpu", True, "model")]
+    assert [(one.likeliest, one.given, one.provenance) for one in labels] == [("cpu", False, "model")]
 
 
 @pytest.mark.slow
@@ -500,8 +500,7 @@ def test_a_likely_consequence_is_given_where_maintainers_labels_of_a_bug_name_it
     said = {"bug_type": np.array([[1 - wish, wish]]), "consequence": np.array([[crash, 1 - crash]])}
     votes = {(REPO, 1): Labeller.load().votes("sort", None, labels)}
     made = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
-    quiet = dict(zip(made.scheme, made.abstained, strict=True))
-    assert quiet["consequence"] is not given
+    assert {one.scheme: one.given for one in made}["consequence"] is given
 
 
 @pytest.mark.parametrize(
@@ -514,8 +513,7 @@ def test_words_name_no_backend_of_what_is_no_bug_and_maintainers_labels_do(wish:
     votes = {(REPO, 1): Labeller.load().votes("Support sort on MPS", None, ["module: xpu"])}
     said = {"bug_type": np.array([[1 - wish, wish]])}
     labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
-    rows = zip(labels.scheme, labels.likeliest, labels.abstained, strict=True)
-    assert {value: not quiet for scheme, value, quiet in rows if scheme == "backend"} == given
+    assert {one.likeliest: one.given for one in labels if one.scheme == "backend"} == given
 
 
 @pytest.mark.parametrize(
@@ -549,7 +547,7 @@ def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
     said = {"consequence": np.full((2, 2), 0.5)}
     labels = Aggregator(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
-    assert list(zip(labels.place, labels.likeliest, labels.provenance, strict=True)) == [(1, "hang", "execution")]
+    assert [(one.place, one.likeliest, one.provenance) for one in labels] == [(1, "hang", "execution")]
 
 
 @pytest.mark.slow
@@ -557,7 +555,9 @@ def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
     classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
     bundle = Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
     labels = Aggregator(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
-    assert (labels.likeliest, labels.provenance, labels.probability) == (["hang"], [aggregation.OUT_OF_FOLD], [0.8])
+    assert [(one.likeliest, one.provenance, one.probability) for one in labels] == [
+        ("hang", aggregation.OUT_OF_FOLD, 0.8)
+    ]
 
 
 @pytest.mark.slow

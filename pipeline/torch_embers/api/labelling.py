@@ -39,7 +39,10 @@ def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame
     packages.require("classify", "classification needs")
     from torch_embers.classify.command import label_texts
 
-    labels = label_texts(texts, model)
+    labels = [
+        (one.place, one.scheme, one.value, one.likeliest, one.probability, not one.given)
+        for one in label_texts(texts, model)
+    ]
     return pd.DataFrame(labels, columns=["text", "scheme", "value", "likeliest", "probability", "abstained"])
 
 

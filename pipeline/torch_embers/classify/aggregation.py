@@ -9,10 +9,8 @@ given. An item with gold labels gets the answer of a model that has not seen it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
-
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
 from torch_embers.classify.questions import NOT, questions
@@ -21,85 +19,48 @@ from torch_embers.taxonomy import Taxonomy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Names: TypeAlias = NDArray[np.object_]
-    Rows: TypeAlias = NDArray[np.int64]
-    Key: TypeAlias = tuple[str, int]
+    Floats = NDArray[np.float64]
+    Key = tuple[str, int]
 
 MODEL, OUT_OF_FOLD, ONLY_CLASS, BY_VOTES, WITH_VOTES = "model", "out_of_fold", "only_class", "votes", "+votes"
-NONE = ""
-"""Stands for no class: no class of the taxonomy can have this name."""
 
 
-@dataclass(frozen=True)
-class SchemeAnswers:
-    """Answers to one question: arrays of one length."""
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The answer to one question about one item."""
 
-    rows: Rows
-    """Places of the items in the batch."""
-    best: Names
-    """The likeliest class."""
-    probability: Floats
-    """Its probability."""
-    given: NDArray[np.bool_]
-    """Whether that reaches the threshold."""
-    how: Names
-    """Where it came from, as in ``predictions.provenance``."""
-
-
-@dataclass
-class AggregatedLabels:
-    """Columns of the rows for a batch, as far as they follow from the answers."""
-
-    place: list[int] = field(default_factory=list)
+    place: int
     """Of the item in the batch."""
-    scheme: list[str] = field(default_factory=list)
-    likeliest: list[str] = field(default_factory=list)
-    probability: list[float] = field(default_factory=list)
-    abstained: list[bool] = field(default_factory=list)
-    provenance: list[str] = field(default_factory=list)
+    scheme: str
+    likeliest: str
+    """The likeliest class."""
+    probability: float
+    given: bool
+    """Whether that reaches the threshold, and nothing else speaks against it."""
+    provenance: str
 
-    def add(self, scheme: str, answers: SchemeAnswers) -> None:
-        """Append the answers to a question; the answer no makes no row."""
-        kept = np.flatnonzero((answers.best != NOT) & (answers.best != NONE))
-        self.place += answers.rows[kept].tolist()
-        self.scheme += [scheme] * len(kept)
-        self.likeliest += answers.best[kept].tolist()
-        self.probability += answers.probability[kept].tolist()
-        self.abstained += (~answers.given[kept]).tolist()
-        self.provenance += answers.how[kept].tolist()
-
-
-class _Scheme:
-    """The answers to one exclusive scheme so far, for every item of the batch."""
-
-    def __init__(self, size: int) -> None:
-        rows = np.arange(size)
-        names = [np.full(size, NONE, dtype=object) for _ in range(2)]
-        self.now = SchemeAnswers(rows, names[0], np.zeros(size), np.zeros(size, dtype=bool), names[1])
-
-    def put(self, answers: SchemeAnswers) -> None:
-        self.now.best[answers.rows], self.now.probability[answers.rows] = answers.best, answers.probability
-        self.now.given[answers.rows], self.now.how[answers.rows] = answers.given, answers.how
+    @property
+    def value(self) -> str | None:
+        """The class that is given; ``None`` for an abstention."""
+        return self.likeliest if self.given else None
 
 
 class Aggregator:
     """Turns probabilities and votes into labels; made once per run."""
 
-    def __init__(self, bundle: Bundle, taxonomy: Taxonomy | None = None, labeller: Labeller | None = None) -> None:
-        self._taxonomy, self._labeller = taxonomy or Taxonomy.load(), labeller or Labeller.load()
-        self._classifiers = bundle.classifiers
-        self._deciding = {name: use.decides for name, use in self._labeller.uses.items() if use.decides}
+    def __init__(self, bundle: Bundle) -> None:
+        self._taxonomy, self._labeller, self._classifiers = Taxonomy.load(), Labeller.load(), bundle.classifiers
         self._questions = [
             question
             for question in questions(self._taxonomy)
-            if question.only or question.name in bundle.classifiers or question.scheme in self._deciding
+            if question.only or question.name in bundle.classifiers or self._votes_decide(question)
         ]
         self._known = {
             name: {(own.repo, own.number): own.probabilities for own in rows} for name, rows in bundle.held_out.items()
@@ -116,8 +77,8 @@ class Aggregator:
         probabilities: Mapping[str, Floats],
         readable: NDArray[np.bool_],
         votes: Mapping[Key, Sequence[WeakLabel]],
-    ) -> AggregatedLabels:
-        """The labels of a batch.
+    ) -> list[Label]:
+        """The labels of a batch, item by item.
 
         Args:
             keys: (repo, number) of each item.
@@ -125,157 +86,112 @@ class Aggregator:
             readable: bool [items]: the others get no label but by a run.
             votes: weak labels of the items.
         """
-        labels = AggregatedLabels()
-        decided = {name: self._decided(name, keys, votes) for name in self._deciding}
-        by_label = {name: _labelled(name, keys, votes) for name in self._deciding}
-        schemes = {name: _Scheme(len(keys)) for name in self._taxonomy.schemes}
-        for name, answered in schemes.items():
-            self._run(name, answered, keys, votes)
-        for question in self._questions:
-            answered = schemes[question.scheme]
-            rows = self._asked(question, schemes, readable & (answered.now.how != EXECUTION))
-            if question.member and question.scheme in decided:
-                named = decided[question.scheme]
-                voted = self._voted(question, rows, named)
-                exempt = [question.member in by_label[question.scheme].get(row, ()) for row in voted.rows.tolist()]
-                labels.add(question.scheme, self._heard(question, voted, schemes, exempt))
-                rows = np.array([row for row in rows.tolist() if row not in named], dtype=np.int64)
-            if not rows.size or (not question.only and question.name not in self._classifiers):
-                continue
-            parent = schemes[question.parent].now if question.parent else None
-            if question.only and parent is not None:
-                found = _followed(question, parent, rows)
-            else:
-                found = self._modelled(question, keys, rows, probabilities[question.name], votes)
-                found = self._confirmed(question, keys, found, votes, schemes)
-            if parent is not None:
-                found = replace(found, given=found.given & parent.given[rows])
-            if question.member:
-                labels.add(question.scheme, self._heard(question, found, schemes))
-            else:
-                answered.put(found)
-        for scheme, answered in schemes.items():
-            labels.add(scheme, answered.now)
-        return labels
-
-    def _asked(self, question: Question, schemes: Mapping[str, _Scheme], open_: NDArray[np.bool_]) -> Rows:
-        """The items that the question is asked of."""
-        if not question.parent:
-            return np.flatnonzero(open_)
-        return np.flatnonzero(open_ & (schemes[question.parent].now.best == question.under))
-
-    def _modelled(
-        self,
-        question: Question,
-        keys: Sequence[Key],
-        rows: Rows,
-        said: Floats,
-        votes: Mapping[Key, Sequence[WeakLabel]],
-    ) -> SchemeAnswers:
-        """What the classifier says, out of fold where it learned from the item."""
-        classifier, known = self._classifiers[question.name], self._known.get(question.name, {})
-        probabilities = said[rows].copy()
-        how = np.full(len(rows), MODEL, dtype=object)
-        for at, row in enumerate(rows.tolist()):
-            if (held_out := known.get(keys[row])) is not None:
-                probabilities[at], how[at] = held_out, OUT_OF_FOLD
-            if any(vote.function in classifier.votes for vote in votes.get(keys[row], ())):
-                how[at] += WITH_VOTES
-        best, highest, given = classifier.answers(probabilities)
-        return SchemeAnswers(rows, np.array(classifier.classes, dtype=object)[best], highest, given, how)
-
-    def _confirmed(
-        self,
-        question: Question,
-        keys: Sequence[Key],
-        found: SchemeAnswers,
-        votes: Mapping[Key, Sequence[WeakLabel]],
-        schemes: Mapping[str, _Scheme],
-    ) -> SchemeAnswers:
-        """Give what maintainers' labels name and the model says, too, where no other scheme speaks against it."""
-        use = self._labeller.uses.get(question.scheme)
-        if use is None or use.confirmed is None:
-            return found
-        named = _labelled(question.scheme, [keys[row] for row in found.rows.tolist()], votes)
-        same = np.array([named[at] == {value} for at, value in enumerate(found.best)], dtype=bool)
-        for scheme, value in use.silent_under.items():
-            same &= schemes[scheme].now.best[found.rows] != value
-        return replace(found, given=found.given | (same & (found.probability >= use.confirmed)))
-
-    def _decided(
-        self, scheme: str, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
-    ) -> dict[int, dict[str, float]]:
-        """The classes that deciding votes name, with their assumed accuracy, by place of the item."""
-        use = self._labeller.uses[scheme]
-        found: dict[int, dict[str, float]] = {}
+        modelled = {name: self._modelled(name, keys, said, votes) for name, said in probabilities.items()}
+        found: list[Label] = []
         for place, key in enumerate(keys):
-            own = [vote for vote in votes.get(key, ()) if vote.scheme == scheme and vote.kind in use.decides]
-            named = {vote.value for vote in own}
-            denied = {other for value in named for other in use.excludes.get(value, ())}
-            kept = [vote for vote in own if vote.value not in denied]
-            for vote in kept:
-                accuracy = max(self._labeller.assumed[vote.kind], found.get(place, {}).get(vote.value, 0.0))
-                found.setdefault(place, {})[vote.value] = accuracy
+            answers = {name: rows[place] for name, rows in modelled.items()}
+            found += self._of_item(place, answers if readable[place] else None, votes.get(key, ()))
         return found
 
-    def _voted(self, question: Question, rows: Rows, named: Mapping[int, Mapping[str, float]]) -> SchemeAnswers:
-        """The answer yes where deciding votes name the question's class."""
-        own = [row for row in rows.tolist() if question.member in named.get(row, {})]
-        probability = np.array([named[row][question.member] for row in own], dtype=np.float64)
-        best, how = np.full(len(own), question.member, dtype=object), np.full(len(own), BY_VOTES, dtype=object)
-        return SchemeAnswers(np.array(own, dtype=np.int64), best, probability, np.ones(len(own), dtype=bool), how)
-
-    def _heard(
-        self,
-        question: Question,
-        found: SchemeAnswers,
-        schemes: Mapping[str, _Scheme],
-        exempt: Sequence[bool] | None = None,
-    ) -> SchemeAnswers:
-        """The answers that are left beside those of other schemes.
-
-        Args:
-            question: what is asked.
-            found: what votes or, without ``exempt``, the model answers to it.
-            schemes: the answers so far.
-            exempt: whether a maintainers' label says so.
-        """
+    def _votes_decide(self, question: Question) -> bool:
         use = self._labeller.uses.get(question.scheme)
-        if use is None:
+        return bool(question.member and use and use.decides)
+
+    def _modelled(
+        self, name: str, keys: Sequence[Key], said: Floats, votes: Mapping[Key, Sequence[WeakLabel]]
+    ) -> list[Label]:
+        """What the classifier says of each item, out of fold where it learned from the item."""
+        classifier, known = self._classifiers[name], self._known.get(name, {})
+        probabilities, hows = said.copy(), []
+        for place, key in enumerate(keys):
+            if (held_out := known.get(key)) is not None:
+                probabilities[place] = held_out
+            counted = any(vote.function in classifier.votes for vote in votes.get(key, ()))
+            hows.append((MODEL if held_out is None else OUT_OF_FOLD) + (WITH_VOTES if counted else ""))
+        answers = zip(*(column.tolist() for column in classifier.answers(probabilities)), hows, strict=True)
+        scheme = name.partition(".")[0]
+        return [
+            Label(place, scheme, classifier.classes[best], highest, given, how)
+            for place, (best, highest, given, how) in enumerate(answers)
+        ]
+
+    def _of_item(self, place: int, modelled: Mapping[str, Label] | None, votes: Sequence[WeakLabel]) -> list[Label]:
+        """The labels of one item, from the model's answers by question; ``None`` where it cannot be read."""
+        now = self._shown(place, votes)
+        if modelled is None:
+            return list(now.values())
+        several: list[Label] = []
+        decided = {name: self._decided(name, votes) for name, use in self._labeller.uses.items() if use.decides}
+        for question in self._questions:
+            parent = now.get(question.parent)
+            if question.scheme in now or (question.parent and (parent is None or parent.likeliest != question.under)):
+                continue
+            if question.member and (named := decided.get(question.scheme)):
+                if (accuracy := named.get(question.member)) is not None:
+                    voted = Label(place, question.scheme, question.member, accuracy, given=True, provenance=BY_VOTES)
+                    labelled = question.member in _named(question.scheme, votes)
+                    several += [voted] if labelled else self._heard(voted, now)
+                continue
+            if question.only and parent is not None:
+                found = replace(parent, scheme=question.scheme, likeliest=question.only, provenance=ONLY_CLASS)
+            elif question.name in modelled:
+                found = self._confirmed(modelled[question.name], votes, now)
+            else:
+                continue
+            found = replace(found, given=found.given and (parent is None or parent.given))
+            if not question.member:
+                now[question.scheme] = found
+            elif found.likeliest != NOT:
+                several += self._heard(found, now)
+        return [*several, *now.values()]
+
+    def _shown(self, place: int, votes: Sequence[WeakLabel]) -> dict[str, Label]:
+        """What runs showed, by scheme; the first class by precedence where they showed several."""
+        found: dict[str, Label] = {}
+        for name, scheme in self._taxonomy.schemes.items():
+            shown = {vote.value for vote in votes if vote.kind == EXECUTION and vote.scheme == name}
+            if shown:
+                first = min(shown, key=scheme.names().index)
+                sure = self._labeller.assumed[EXECUTION]
+                found[name] = Label(place, name, first, sure, given=True, provenance=EXECUTION)
+        return found
+
+    def _decided(self, scheme: str, votes: Sequence[WeakLabel]) -> dict[str, float]:
+        """The classes that deciding votes name, with their assumed accuracy."""
+        use = self._labeller.uses[scheme]
+        own = [vote for vote in votes if vote.scheme == scheme and vote.kind in use.decides]
+        denied = {other for vote in own for other in use.excludes.get(vote.value, ())}
+        found: dict[str, float] = {}
+        for vote in own:
+            if vote.value not in denied:
+                found[vote.value] = max(self._labeller.assumed[vote.kind], found.get(vote.value, 0.0))
+        return found
+
+    def _confirmed(self, found: Label, votes: Sequence[WeakLabel], now: Mapping[str, Label]) -> Label:
+        """Give what maintainers' labels name and the model says, too, where no other scheme speaks against it."""
+        use = self._labeller.uses.get(found.scheme)
+        if use is None or use.confirmed is None or found.probability < use.confirmed:
             return found
-        given, kept = found.given & (exempt is not None or not use.suggested), np.ones(len(found.rows), dtype=bool)
-        free = np.zeros(len(found.rows), dtype=bool) if exempt is None else np.array(exempt, dtype=bool)
-        for scheme, value in use.silent_under.items():
-            other = schemes[scheme].now
-            under = (other.best[found.rows] == value) & ~free
-            given, kept = given & ~under, kept & ~(under & other.given[found.rows])
-        return SchemeAnswers(found.rows[kept], found.best[kept], found.probability[kept], given[kept], found.how[kept])
+        same = _named(found.scheme, votes) == {found.likeliest} and not _under(use.silent_under, now)
+        return replace(found, given=found.given or same)
 
-    def _run(
-        self, scheme: str, answered: _Scheme, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]
-    ) -> None:
-        """Enter what runs showed; the first class by precedence where they showed several."""
-        order = self._taxonomy.scheme(scheme).names()
-        shown = {
-            place: min(values, key=order.index)
-            for place, key in enumerate(keys)
-            if (values := [v.value for v in votes.get(key, ()) if v.kind == EXECUTION and v.scheme == scheme])
-        }
-        rows, count = np.array(list(shown), dtype=np.int64), len(shown)
-        probability, given = np.full(count, self._labeller.assumed[EXECUTION]), np.ones(count, dtype=bool)
-        how = np.full(count, EXECUTION, dtype=object)
-        answered.put(SchemeAnswers(rows, np.array(list(shown.values()), dtype=object), probability, given, how))
+    def _heard(self, found: Label, now: Mapping[str, Label]) -> list[Label]:
+        """What is left beside the answers of other schemes of what words or the model say."""
+        use = self._labeller.uses.get(found.scheme)
+        if use is None:
+            return [found]
+        silent = _under(use.silent_under, now)
+        if any(other.given for other in silent):
+            return []
+        suggested = use.suggested and found.provenance != BY_VOTES
+        return [replace(found, given=found.given and not suggested and not silent)]
 
 
-def _labelled(scheme: str, keys: Sequence[Key], votes: Mapping[Key, Sequence[WeakLabel]]) -> dict[int, set[str]]:
-    """The classes that maintainers' labels name, by place of the item."""
-    return {
-        place: {vote.value for vote in votes.get(key, ()) if vote.scheme == scheme and vote.kind == LABEL}
-        for place, key in enumerate(keys)
-    }
+def _named(scheme: str, votes: Sequence[WeakLabel]) -> set[str]:
+    """The classes that maintainers' labels name."""
+    return {vote.value for vote in votes if vote.scheme == scheme and vote.kind == LABEL}
 
 
-def _followed(question: Question, parent: SchemeAnswers, rows: Rows) -> SchemeAnswers:
-    """The one class that the parent's class leaves, as probability as that is."""
-    best, how = np.full(len(rows), question.only, dtype=object), np.full(len(rows), ONLY_CLASS, dtype=object)
-    return SchemeAnswers(rows, best, parent.probability[rows], parent.given[rows], how)
+def _under(classes: Mapping[str, str], now: Mapping[str, Label]) -> list[Label]:
+    """The answers to other schemes that are one of these classes."""
+    return [now[scheme] for scheme, value in classes.items() if scheme in now and now[scheme].likeliest == value]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from torch_embers.classify.aggregation import Label
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.explain import Explanation
     from torch_embers.classify.stage import Labelled
@@ -100,12 +101,8 @@ def _embed_for_search(
         vectors.embed_items(store, writer, spread(searching), variant=variant)
 
 
-def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str, str | None, str, float, bool]]:
+def label_texts(texts: Sequence[str], model: Path | None) -> list[Label]:
     """Label texts that are in no database; the first line of each is its title.
-
-    Returns:
-        Position of the text, scheme, value (None where the classifier abstains), likeliest class, probability, whether
-        it abstains.
 
     Raises:
         InputError: a text holds no words.
@@ -114,23 +111,17 @@ def label_texts(texts: Sequence[str], model: Path | None) -> list[tuple[int, str
     bundle = Bundle.load(model or shipped_folder())
     embedder = embed.load_matching(bundle.embedding)
     stage.check_embedding(bundle, embedder)
-    read = [model_text(*text.strip().partition("\n")[::2], variant=bundle.variant) for text in texts]
+    cut = [text.strip().partition("\n")[::2] for text in texts]
+    read = [model_text(title, body, variant=bundle.variant) for title, body in cut]
     if empty := [place for place, text in enumerate(read) if not text]:
         raise InputError(f"text number {empty[0]} holds no words that the classifier reads")
     keys = [("", place) for place in range(len(read))]
-    cut = [text.strip().partition("\n") for text in texts]
     votes = {
         key: Labeller.load().votes(title, body if bundle.variant != "title" else None, None)
-        for key, (title, _, body) in zip(keys, cut, strict=True)
+        for key, (title, body) in zip(keys, cut, strict=True)
     }
     items = table(read, embedder.encode(read), [train.vote_names(votes[key]) for key in keys])
-    labels = Aggregator(bundle).labels(keys, bundle.probabilities(items), readable(items), votes)
-    return [
-        (place, scheme, None if abstained else best, best, probability, abstained)
-        for place, scheme, best, probability, abstained in zip(
-            labels.place, labels.scheme, labels.likeliest, labels.probability, labels.abstained, strict=True
-        )
-    ]
+    return Aggregator(bundle).labels(keys, bundle.probabilities(items), readable(items), votes)
 
 
 def _train(

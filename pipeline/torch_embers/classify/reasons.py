@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from torch_embers.classify.aggregation import AggregatedLabels
+    from torch_embers.classify.aggregation import Label
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.store.store import Store
@@ -55,7 +55,7 @@ class Explainer:
         }
 
     def explain(
-        self, keys: Sequence[Key], items: pd.DataFrame, vectors: NDArray[np.float32], labels: AggregatedLabels
+        self, keys: Sequence[Key], items: pd.DataFrame, vectors: NDArray[np.float32], labels: Sequence[Label]
     ) -> list[str | None]:
         """One JSON text per label: ``{"terms": [[term, weight], ...], "near": ["repo#number", similarity]}``.
 
@@ -66,25 +66,20 @@ class Explainer:
             labels: of these items.
         """
         near = self._near(keys, vectors)
-        found: list[str | None] = [None] * len(labels.place)
+        found: list[str | None] = [None] * len(labels)
         rows = np.flatnonzero(readable(items))
         matrix: Any = self._bundle.features(items.iloc[rows]) if rows.size else None
         line = {place: at for at, place in enumerate(rows.tolist())}
         for scheme, classifier in self._classifiers.items():
-            own = [row for row, name in enumerate(labels.scheme) if name == scheme]
-            known = [row for row in own if labels.place[row] in line and labels.likeliest[row] in classifier.classes]
-            said = (
-                classifier.terms(
-                    matrix[[line[labels.place[row]] for row in known]], [labels.likeliest[row] for row in known], TERMS
-                )
-                if known
-                else []
-            )
+            own = [row for row, label in enumerate(labels) if label.scheme == scheme]
+            known = [row for row in own if labels[row].place in line and labels[row].likeliest in classifier.classes]
+            lines, classes = [line[labels[row].place] for row in known], [labels[row].likeliest for row in known]
+            said = classifier.terms(matrix[lines], classes, TERMS) if known else []
             terms = dict(zip(known, said, strict=True))
             for row in own:
                 kept: dict[str, object] = {"terms": [[r.term, round(r.weight, 3)] for r in terms.get(row, ())]}
-                if labels.place[row] in near:
-                    kept["near"] = near[labels.place[row]]
+                if labels[row].place in near:
+                    kept["near"] = near[labels[row].place]
                 found[row] = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
         return found
 

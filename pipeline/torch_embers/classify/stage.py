@@ -10,8 +10,6 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import weights_of
 from torch_embers.classify.embedding.vectors import embed_items, stored_vectors, text_batches
@@ -22,11 +20,12 @@ from torch_embers.classify.reasons import Explainer
 from torch_embers.classify.train import vote_names
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
+from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.classify.aggregation import AggregatedLabels
+    from torch_embers.classify.aggregation import Label
     from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.embedding.vectors import ItemText
@@ -47,23 +46,6 @@ class Labelled:
     executed: int = 0
     """Labels that a run of a case decided."""
 
-
-_COLUMNS: dict[str, pa.DataType] = {
-    "repo": pa.string(),
-    "number": pa.int32(),
-    "scheme": pa.string(),
-    "value": pa.string(),
-    "likeliest": pa.string(),
-    "probability": pa.float64(),
-    "abstained": pa.bool_(),
-    "provenance": pa.string(),
-    "model": pa.string(),
-    "variant": pa.string(),
-    "text_hash": pa.string(),
-    "votes_hash": pa.string(),
-    "explanation": pa.string(),
-    "predicted_at": pa.string(),
-}
 
 _PENDING = """
     WITH votes AS (
@@ -112,10 +94,10 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         items = table([item.text for item in todo], vectors, [vote_names(votes.get(key, ())) for key in keys])
         labels = aggregator.labels(keys, bundle.probabilities(items), readable(items), votes)
         _write(writer, labels, explainer.explain(keys, items, vectors, labels), todo, pending, bundle)
-        for scheme, quiet in zip(labels.scheme, labels.abstained, strict=True):
-            (abstained if quiet else answered)[scheme] += 1
-        executed += labels.provenance.count(EXECUTION)
-        done += len(set(labels.place))
+        answered.update(label.scheme for label in labels if label.given)
+        abstained.update(label.scheme for label in labels if not label.given)
+        executed += sum(label.provenance == EXECUTION for label in labels)
+        done += len({label.place for label in labels})
         progress.advanced(len(todo))
     given, silent = ({scheme: counted[scheme] for scheme in aggregator.schemes} for counted in (answered, abstained))
     return Labelled(done, embedded.embedded, given, silent, executed)
@@ -136,41 +118,37 @@ def check_embedding(bundle: Bundle, embedder: Embedder) -> None:
 
 def _write(
     writer: Writer,
-    labels: AggregatedLabels,
+    labels: Sequence[Label],
     explanations: Sequence[str | None],
     items: Sequence[ItemText],
     pending: Mapping[tuple[str, int], str],
     bundle: Bundle,
 ) -> None:
     """Replace all predictions of these items."""
-    own = [items[place] for place in labels.place]
     same = {"model": bundle.version, "variant": bundle.variant, "predicted_at": now_utc()}
-    columns: dict[str, Sequence[Any]] = {
-        "repo": [item.repo for item in own],
-        "number": [item.number for item in own],
-        "scheme": labels.scheme,
-        "value": [None if quiet else best for best, quiet in zip(labels.likeliest, labels.abstained, strict=True)],
-        "likeliest": labels.likeliest,
-        "probability": labels.probability,
-        "abstained": labels.abstained,
-        "provenance": labels.provenance,
-        "explanation": explanations,
-        "text_hash": [item.text_hash for item in own],
-        "votes_hash": [pending[item.repo, item.number] for item in own],
-        **{name: [value] * len(own) for name, value in same.items()},
-    }
-    made = pa.table([pa.array(columns[name], kind) for name, kind in _COLUMNS.items()], names=list(_COLUMNS))
-    done = pa.table(
-        [pa.array([i.repo for i in items]), pa.array([i.number for i in items], pa.int32())], names=["repo", "number"]
-    )
-    typed = ", ".join(f"{name}::TIMESTAMP" if name == "predicted_at" else name for name in _COLUMNS)
+    made = [
+        {
+            "repo": item.repo,
+            "number": item.number,
+            "scheme": label.scheme,
+            "value": label.value,
+            "likeliest": label.likeliest,
+            "probability": label.probability,
+            "abstained": not label.given,
+            "provenance": label.provenance,
+            "explanation": explanation,
+            "text_hash": item.text_hash,
+            "votes_hash": pending[item.repo, item.number],
+            **same,
+        }
+        for label, explanation in zip(labels, explanations, strict=True)
+        for item in (items[label.place],)
+    ]
+    done = {"repos": [item.repo for item in items], "numbers": [item.number for item in items]}
     with writer.transaction() as connection:
-        connection.register("stage", done)
         connection.execute(
-            "DELETE FROM predictions USING stage WHERE predictions.repo = stage.repo "
-            "AND predictions.number = stage.number"
+            "DELETE FROM predictions USING (SELECT unnest($repos) AS repo, unnest($numbers) AS number) done "
+            "WHERE predictions.repo = done.repo AND predictions.number = done.number",
+            done,
         )
-        connection.unregister("stage")
-        connection.register("stage", made)
-        connection.execute(f"INSERT INTO predictions ({', '.join(_COLUMNS)}) SELECT {typed} FROM stage")
-        connection.unregister("stage")
+        table_rows.append(connection, "predictions", made)

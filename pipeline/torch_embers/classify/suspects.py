@@ -9,7 +9,6 @@ import numpy as np
 
 from torch_embers.classify.labels import gold
 from torch_embers.classify.questions import NOT, questions
-from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ class LikelyError:
     """The given class."""
     suggested: int
     """The class that the model prefers."""
-    self_confidence: float
-    """Probability of the given class."""
-    expected: float
-    """Mean of that over all rows with this label: the usual probability of the label."""
     margin: float
     """Probability of the suggested class minus that of the given one."""
 
@@ -52,47 +47,21 @@ def likely_errors(probabilities: npt.ArrayLike, labels: Sequence[int]) -> list[L
     Args:
         probabilities: float [rows, classes]; a row with anything but finite numbers is passed over.
         labels: the given class of each row, as a column number.
-
-    Raises:
-        InputError: shapes that do not fit, or a label that is no column.
     """
-    matrix = np.asarray(probabilities, dtype=np.float64)
-    given = np.asarray(labels, dtype=np.int64)
-    if not given.size:
+    if not len(labels):
         return []
-    if matrix.ndim != 2 or given.ndim != 1 or len(matrix) != len(given):
-        raise InputError(f"probabilities of shape {matrix.shape} do not fit {given.size} labels")
-    if given.min() < 0 or given.max() >= matrix.shape[1]:
-        raise InputError(f"a label is none of the {matrix.shape[1]} columns")
-    usable = np.isfinite(matrix).all(axis=1)
-    expected = _mean_self_confidence(matrix[usable], given[usable])
-    found = [
-        error
-        for place in np.flatnonzero(usable).tolist()
-        if (error := _likely_error(place, matrix[place], int(given[place]), expected)) is not None
-    ]
-    return sorted(found, key=lambda error: (-error.margin, error.place))
-
-
-def _mean_self_confidence(matrix: npt.NDArray[np.float64], given: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Per class; infinite for a class without a row, so that it is never suggested."""
-    means = np.full(matrix.shape[1], np.inf)
-    for label in np.unique(given):
-        means[label] = matrix[given == label, label].mean()
-    return means
-
-
-def _likely_error(
-    place: int, row: npt.NDArray[np.float64], label: int, expected: npt.NDArray[np.float64]
-) -> LikelyError | None:
-    confident = row >= expected
-    if confident[label] or not confident.any():
-        return None
-    suggested = int(np.argmax(np.where(confident, row, -np.inf)))
-    margin = float(row[suggested] - row[label])
-    if margin <= 0:
-        return None
-    return LikelyError(place, label, suggested, float(row[label]), float(expected[label]), margin)
+    matrix, given = np.asarray(probabilities, dtype=np.float64), np.asarray(labels, dtype=np.int64)
+    rows = np.arange(len(given))
+    usable, own = np.isfinite(matrix).all(axis=1), matrix[rows, given]
+    usual = np.full(matrix.shape[1], np.inf)  # a class without a row is never suggested
+    for label in np.unique(given[usable]):
+        usual[label] = own[usable & (given == label)].mean()
+    confident = np.where(matrix >= usual, matrix, -np.inf)
+    suggested = confident.argmax(axis=1)
+    margins = confident[rows, suggested] - own
+    found = np.flatnonzero(usable & (own < usual[given]) & (margins > 0))
+    errors = [LikelyError(row, int(given[row]), int(suggested[row]), float(margins[row])) for row in found.tolist()]
+    return sorted(errors, key=lambda error: (-error.margin, error.place))
 
 
 # ---- in the database -----------------------------------------------------------------------------------------------
