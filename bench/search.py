@@ -3,20 +3,22 @@
     embers mine --source catalog -d search.duckdb; embers mine --source jsonl COMMITS REPORTS ... -d search.duckdb
     python bench/search.py --database search.duckdb
 
-Two encoders are compared in one run, by titles: the one that was tuned for this tracker and the one that it was tuned from. Pairs: an issue and
+COMMITS is a history of merged pull requests, REPORTS are files of issues with labels and bodies (docs/encoder.md names those that were measured).
+
+Two encoders are compared in one run, by titles: the one that was tuned for this tracker and the one that it was tuned from. The pairs are those of
+bench/search_pairs.csv, whatever else the database holds; where it lacks one of their items nothing is measured. Pairs: an issue and
 another that it, the catalog or a comment names (`related`, both ways); two issues that one pull request fixes (`same fix`, both ways); an issue
-and the pull request that fixes it (`fix`; at most ``MOST_FIXES``, drawn with a seed). The place of the partner counts among items of its kind
-alone. What the nearness of numbers adds and costs is measured, too, on all pairs and on those that are further apart than its reach. Its numbers
-were chosen on none of these pairs. The encoder learned from none of `related` and `same fix`; `fix` is drawn from the fixes of the database at hand, so
-with another database some of its pairs may have been learned from (docs/encoder.md). Intervals: bootstrap over queries,
-95 %; of differences, over the same draws. Written to bench/search.json.
+and the pull request that fixes it (`fix`; 150, drawn with a seed from all fixes that the database of 2026-11-24 held). The place of the partner
+counts among items of its kind alone. What the nearness of numbers adds and costs is measured, too, on all pairs and on those that are further apart
+than its reach. Its numbers were chosen on none of these pairs. The encoder learned from none of `related` and `same fix`; some of `fix` it may have
+learned from (docs/encoder.md). Intervals: bootstrap over queries, 95 %; of differences, over the same draws. Written to bench/search.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
-import random
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,9 +43,12 @@ if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
 
 RESULTS = Path(__file__).parent / "search.json"
+PAIRS = Path(__file__).parent / "search_pairs.csv"
+"""What is measured: numbers of items, the same whatever database is at hand."""
 REPO = "pytorch/pytorch"
-MOST_FIXES = 150
 SEED = 15
+NAMED = 20
+"""Most missing items that are named."""
 WITHIN = 10
 CHECKED = 5
 """Queries whose words are counted as `embers similar` counts them, too."""
@@ -51,35 +56,34 @@ SAMPLES = 10_000
 ENCODERS = {"before": weights.DEFAULT_MODEL, "tuned": settings.SHIPPED_EMBEDDER}
 NEAR = "both and nearness, tuned"
 """What `embers similar` does."""
-_LINKED = """
-    SELECT DISTINCT l.number, l.target_number FROM links l
-    JOIN items a ON a.repo = l.repo AND a.number = l.number JOIN items b ON b.repo = l.target_repo AND b.number = l.target_number
-    WHERE l.repo = $repo AND l.target_repo = $repo AND a.number <> b.number AND a.title IS NOT NULL AND b.title IS NOT NULL
-      AND a.kind = $kind AND b.kind = 'issue' AND l.relation IN (SELECT unnest($relations))"""
+PARTNERS = {"related": "issue", "same fix": "issue", "fix": "pull"}
+"""Kind of the partner, by kind of pair."""
 
 Pair = tuple[int, int]
 
 
 def pairs(store: Store) -> dict[str, tuple[str, list[Pair]]]:
-    """Kind of the partner, and pairs of query and partner, by name."""
+    """Kind of the partner, and pairs of query and partner, by name.
+
+    Raises:
+        SystemExit: the database lacks an item of a pair, or its title, or holds it as another kind.
+    """
+    found: dict[str, tuple[str, list[Pair]]] = {name: (kind, []) for name, kind in PARTNERS.items()}
+    with PAIRS.open(encoding="utf-8", newline="") as file:
+        for entry in csv.DictReader(file):
+            found[entry["pairs"]][1].append((int(entry["query"]), int(entry["partner"])))
+    needed = {query: "issue" for _, asked in found.values() for query, _ in asked}
+    needed |= {partner: kind for kind, asked in found.values() for _, partner in asked}
     with store.read() as connection:
-        asked = {"repo": REPO}
-        named = connection.execute(
-            _LINKED, asked | {"kind": "issue", "relations": ["mentions", "duplicates", "supersedes"]}
-        ).fetchall()
-        fixes = connection.execute(_LINKED, asked | {"kind": "pull", "relations": ["fixes"]}).fetchall()
-    by_pull: dict[int, set[int]] = {}
-    for pull, issue in fixes:
-        by_pull.setdefault(pull, set()).add(issue)
-    same = {(one, two) for fixed in by_pull.values() for one in fixed for two in fixed if one != two}
-    related = {tuple(pair) for pair in named} | {(two, one) for one, two in named}
-    drawn = sorted((issue, pull) for pull, issue in fixes)
-    random.Random(SEED).shuffle(drawn)
-    return {
-        "related": ("issue", sorted(related)),
-        "same fix": ("issue", sorted(same)),
-        "fix": ("pull", sorted(drawn[:MOST_FIXES])),
-    }
+        rows = connection.execute("SELECT number, kind FROM items WHERE repo = ? AND title IS NOT NULL", [REPO])
+        kinds = dict(rows.fetchall())
+    if wrong := sorted(number for number, kind in needed.items() if kinds.get(number) != kind):
+        raise SystemExit(
+            f"{len(wrong)} of {len(needed)} items of {PAIRS.name} are not in this database with a title, as what they are: "
+            + ", ".join(f"#{number} ({needed[number]})" for number in wrong[:NAMED])
+            + (" and others" if wrong[NAMED:] else "")
+        )
+    return found
 
 
 def place(hits: Iterable[int], partner: int) -> int:

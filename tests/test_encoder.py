@@ -7,6 +7,8 @@ import gzip
 import importlib
 import json
 import shutil
+import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 TOOL: Any = support.tool("encoder")
 for module in ("excluded", "pairs", "command"):
     importlib.import_module(f"embers_encoder.{module}")
+sys.path.insert(0, str(resources.CHECKOUT_DIR / "bench"))
+BENCH: Any = importlib.import_module("search")
 REPO = "pytorch/pytorch"
 LIMIT = 30 * 2**20
 """Bytes that the encoder may add to the package."""
@@ -60,7 +64,9 @@ def test_any_text_can_be_asked_for_and_an_excluded_title_is_always_known(titles:
 
 
 @pytest.mark.slow
-def test_no_item_that_is_measured_is_learned_from(database: Path, tmp_path: Path) -> None:
+def test_no_item_that_is_measured_is_learned_from(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     catalog = json.loads(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()[0])
     wild = [json.loads(line) for line in resources.data_file("wild_labels.jsonl").read_text("utf-8").splitlines()]
     halves = [next(row for row in wild if row["part"] == part) for part in ("test", "development", "recent")]
@@ -85,11 +91,33 @@ def test_no_item_that_is_measured_is_learned_from(database: Path, tmp_path: Path
                 "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
                 f"VALUES ('{REPO}', 932, 'fixes', '{REPO}', 931, 'Fixes #931', 'body')"
             )
-    assert TOOL.pairs.evaluated(store) == {931, 932}
-    made = TOOL.pairs.make(store, tmp_path, TOOL.pairs.evaluated(store))
+    (tmp_path / "pairs.csv").write_text("pairs,query,partner\nfix,931,932\nrelated,931,940\n", encoding="utf-8")
+    monkeypatch.setattr(TOOL.excluded, "MEASURED", tmp_path / "pairs.csv")
+    out = tmp_path / "made.json"
+    TOOL.command.main(["pairs", "--database", str(database), "--benchmarks", str(tmp_path), str(out)])
+    assert json.loads(capsys.readouterr().out)["measured and without a title here"] == 1  # 940
+    made = json.loads(out.read_text(encoding="utf-8"))
     assert made["used"] == [930]
-    assert made["learn"]["pull_body"] == [("Use the stride of the right argument", body)]
+    assert made["learn"]["pull_body"] == [["Use the stride of the right argument", body]]
     assert {name: len(rows) for name, rows in made["learn"].items() if rows} == {"pull_body": 1}
+
+
+def test_the_pairs_that_are_measured_are_frozen_and_none_is_dropped_in_silence(database: Path) -> None:
+    with BENCH.PAIRS.open(encoding="utf-8", newline="") as file:
+        frozen = [(row["pairs"], int(row["query"]), int(row["partner"])) for row in csv.DictReader(file)]
+    assert Counter(name for name, _, _ in frozen) == {"related": 100, "same fix": 98, "fix": 150}
+    ends = {number for _, *pair in frozen for number in pair}
+    assert TOOL.excluded.measured_numbers() == ends
+    pulls = {pull for name, _, pull in frozen if name == "fix"}
+    items = [Item(REPO, n, kind="pull" if n in pulls else "issue", title=f"item {n}") for n in sorted(ends)]
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=items[1:]))
+    with pytest.raises(SystemExit, match=rf"^1 of {len(ends)} items .* #{items[0].number} \(issue\)$"):
+        BENCH.pairs(store)
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=items[:1]))
+    assert [(name, *pair) for name, (_, pairs) in BENCH.pairs(store).items() for pair in pairs] == frozen
 
 
 def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from torch_embers.classify.embedding import weights
 from torch_embers.store.store import Store
 
+from .excluded import measured_numbers
 from .export import export
-from .pairs import evaluated, make
+from .pairs import make
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +33,7 @@ def _say(line: str) -> None:
 
 def _pairs(options: argparse.Namespace) -> None:
     store = Store(options.database)
-    made = make(store, options.benchmarks, evaluated(store))
+    made = make(store, options.benchmarks, measured_numbers())
     options.out.write_text(json.dumps(made, ensure_ascii=False) + "\n", encoding="utf-8")
     _say(json.dumps({name: len(rows) for name, rows in made["learn"].items()} | made["counts"]))
 

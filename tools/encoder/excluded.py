@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -9,9 +10,13 @@ from typing import TYPE_CHECKING
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
+from torch_embers import resources
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MEASURED = resources.CHECKOUT_DIR / "bench" / "search_pairs.csv"
+"""The pairs that bench/search.py measures."""
 NEAR = 0.7
 """Titles that share at least this share of their words (Jaccard) count as copies of each other."""
 LEAST_WORDS = 4
@@ -19,6 +24,12 @@ LEAST_WORDS = 4
 _TAG = re.compile(r"^\s*(\[[^\]]*\]\s*)+")
 _NUMBER = re.compile(r"(?:#|/issues/|/pull/)(\d+)")
 _WORD = re.compile(r"[^\W_]+")
+
+
+def measured_numbers() -> set[int]:
+    """Items of the pairs that bench/search.py measures, both sides, whether or not a database holds them."""
+    with MEASURED.open(encoding="utf-8", newline="") as file:
+        return {int(row[side]) for row in csv.DictReader(file) for side in ("query", "partner")}
 
 
 def words(text: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
-import importlib.util
 import json
 import re
 import sys
@@ -20,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.classify.text import model_text
-from torch_embers.errors import InputError
 
 from .excluded import Excluded, words
 
@@ -70,16 +68,6 @@ class Entry:
     def read(self) -> str:
         """Title as the encoder reads it."""
         return model_text(self.title, None, variant="title")
-
-
-def evaluated(store: Store) -> set[int]:
-    """Items of the pairs that bench/search.py measures, both sides."""
-    spec = importlib.util.spec_from_file_location("bench_search", resources.CHECKOUT_DIR / "bench" / "search.py")
-    if spec is None or spec.loader is None:
-        raise InputError("bench/search.py is missing from this checkout")
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
-    return {number for _, pairs in bench.pairs(store).values() for pair in pairs for number in pair}
 
 
 def place(key: object) -> float:
@@ -211,7 +199,12 @@ def make(store: Store, folder: Path, barred_items: set[int], share: float = 0.4)
         "classes": _capped([(learn[number].read, value) for number, value in classes if number in learn]),
         "choose": {name: [list(pair) for pair in pairs] for name, pairs in choose.items()},
         "used": sorted(learn),
-        "counts": {"items": len(entries), "not measured": len(free), "learned from": len(learn)},
+        "counts": {
+            "items": len(entries),
+            "measured and without a title here": len(barred_items - entries.keys()),
+            "not measured": len(free),
+            "learned from": len(learn),
+        },
     }
 
 
