@@ -90,7 +90,6 @@ def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
             connection.execute("INSERT INTO items (repo, number, title) VALUES (?, 1, 'kept')", [REPO])
     with pytest.raises(InputError, match="embers classify"):
         nearest.similar(store, REPO, 1)
-    assert np.isnan(vectors.stored_vectors(store, "words", 4, ["x"])).all()
     assert embedded(store, Words()).embedded == 1
     assert rows(database, "SELECT title FROM items") == [("kept",)]
 
@@ -270,14 +269,15 @@ def test_progress_tells_the_end_first_and_then_adds_up(database: Path, monkeypat
 # ---- any texts --------------------------------------------------------------------------------------------------
 
 
-def test_batches_give_every_item_of_a_repository_its_text(database: Path) -> None:
+def test_batches_give_every_wanted_item_its_text(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "BATCH", 3)
     others = [item(n, f"other {n}", repo="x/y") for n in range(3)]
     store = store_of(database, [*others, *(item(n, f"title {n}", "words") for n in range(1, 8))])
-    found = list(vectors.text_batches(store, repo=REPO, size=3))
+    found = list(vectors.text_batches(store, "title_body", {(REPO, number) for number in range(1, 8)}))
     assert [len(batch) for batch in found] == [3, 3, 1]
     assert [one.number for batch in found for one in batch] == [1, 2, 3, 4, 5, 6, 7]
     assert all(str(one.number) in one.text and one.text_hash for batch in found for one in batch)
-    some = list(vectors.text_batches(store, size=2, only={(REPO, 2), (REPO, 7), ("x/y", 2), ("x/y", 99)}))
+    some = list(vectors.text_batches(store, "title_body", {(REPO, 2), (REPO, 7), ("x/y", 2), ("x/y", 99)}))
     assert [(one.repo, one.number) for batch in some for one in batch] == [("x/y", 2), (REPO, 2), (REPO, 7)]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from torch_embers import toml_models
-from torch_embers.link.relations import unbounded
+from torch_embers.link.relations import bounded_pattern
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
@@ -26,13 +26,7 @@ _SOURCE_TREE = re.compile(
 )
 
 
-def _bounded(pattern: Any) -> Any:
-    if isinstance(pattern, str) and unbounded(pattern):
-        raise ValueError(f"every repetition needs an upper bound: {pattern}")
-    return pattern
-
-
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_bounded)]
+Pattern = Annotated[re.Pattern[str], AfterValidator(lambda pattern: bounded_pattern(pattern.pattern))]
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 

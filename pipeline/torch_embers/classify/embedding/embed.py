@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from torch_embers import settings
 from torch_embers.classify.embedding import prepared, shipped
-from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
 from torch_embers.classify.embedding.weights import DEFAULT_MODEL, WEIGHTS, model_folder, sha256
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ def load_embedder(
         return shipped.load(threads)
     cache = cache or prepared.default_cache()
     slug = re.sub(r"[^A-Za-z0-9.]+", "--", name).strip("-")[-80:]
-    if fast and not Path(name).is_dir() and (known := _prepared(cache / slug, threads)):
-        return known
+    if fast and not Path(name).is_dir() and (known := prepared.find(cache / slug)):
+        return prepared.embedder(cache / slug, known, threads)
     folder = model_folder(name)
     weights = folder / WEIGHTS
     digest = sha256(weights)[:12] if weights.is_file() else "unknown"
@@ -60,8 +59,8 @@ def load_embedder(
         place = cache / (f"{slug}-{digest}" if Path(name).is_dir() else slug)
         if not prepared.find(place):
             prepare.prepare(folder, bert, f"{Path(name).name}@{digest}", place, threads)
-        if known := _prepared(place, threads):
-            return known
+        if known := prepared.find(place):
+            return prepared.embedder(place, known, threads)
     return torch_embedder.TorchEmbedder(torch_embedder.load(folder, threads), f"{Path(name).name}@{digest}/float32")
 
 
@@ -82,12 +81,3 @@ def load_matching(model: str, *, threads: int | None = None) -> Embedder:
         return load_embedder(asked, threads=threads)
     known = {Path(name).name: name for name in (settings.SHIPPED_EMBEDDER, DEFAULT_MODEL)}
     return load_embedder(known.get(model.partition("@")[0], asked), threads=threads)
-
-
-def _prepared(place: Path, threads: int) -> Embedder | None:
-    """The embedder of a graph that was prepared before."""
-    about = prepared.find(place)
-    if about is None:
-        return None
-    tokens = Tokens(place / prepared.TOKENS, about.max_tokens)
-    return GraphEmbedder(place / prepared.GRAPH, tokens, about.model_id, about.dim, threads)

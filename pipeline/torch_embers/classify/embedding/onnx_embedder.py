@@ -66,7 +66,7 @@ class Tokens:
 class GraphEmbedder(Embedder):
     """Runs the graph of ``graph.py`` in ONNX Runtime: one text per call, several calls in parallel threads."""
 
-    def __init__(self, graph: Path, tokens: Tokens, model_id: str, dim: int, threads: int) -> None:
+    def __init__(self, graph: Path | bytes, tokens: Tokens, model_id: str, dim: int, threads: int) -> None:
         self.model_id, self.dim = model_id, dim
         self._tokens, self._threads = tokens, threads
         options = onnxruntime.SessionOptions()
@@ -74,7 +74,7 @@ class GraphEmbedder(Embedder):
         options.log_severity_level = 3
         # the graph is fused as it is written; ONNX Runtime would put back an addition-and-norm that is six times slower
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         ids = self._tokens.ids(texts)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors.numpy import load_file
 
+from torch_embers import folders
 from torch_embers.classify.embedding import torch_embedder
 from torch_embers.classify.embedding.embedder import unit
 from torch_embers.classify.embedding.graph import bert_of, build_graph
 from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
-from torch_embers.classify.embedding.prepared import ABOUT, GRAPH, GRAPH_FORMAT, TOKENS, Prepared
+from torch_embers.classify.embedding.prepared import ABOUT, GRAPH, GRAPH_FORMAT, TOKENS, Prepared, find
 from torch_embers.classify.embedding.weights import WEIGHTS, sha256
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_embers.classify.embedding.embedder import Vectors
     from torch_embers.classify.embedding.graph import Bert
 
@@ -58,55 +58,33 @@ def prepare(folder: Path, bert: Bert, model_id: str, place: Path, threads: int) 
     plain = torch_embedder.load(folder, threads)
     expected = unit(np.asarray(plain.encode(list(PROBES), show_progress_bar=False)))
     for kind, graph in graphs.items():
-        made = _scratch(place.parent)
-        try:
-            (made / GRAPH).write_bytes(graph)
-            shutil.copyfile(folder / TOKENS, made / TOKENS)
-            least = _agreement(made, bert, expected)
-            if least >= MIN_COSINE:
-                about = _about(made, bert, f"{model_id}/{kind}-{GRAPH_FORMAT}", least)
-                (made / ABOUT).write_text(json.dumps(asdict(about), indent=1), encoding="utf-8")
-                _move(made, place)
-                return
-        except OSError as error:
-            raise InputError(f"the prepared model cannot be kept in {place}: {error.strerror}") from error
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+        least = _agreement(graph, folder / TOKENS, bert, expected)
+        if least >= MIN_COSINE:
+            _keep(place, graph, folder / TOKENS, bert, f"{model_id}/{kind}-{GRAPH_FORMAT}", least)
+            return
 
 
-def _scratch(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".making-", dir=folder))
-    except OSError as error:
-        raise InputError(
-            f"the prepared model cannot be kept in {folder} ({error.strerror}): "
-            "set XDG_CACHE_HOME to a folder that can be written"
-        ) from error
-
-
-def _about(made: Path, bert: Bert, model_id: str, least: float) -> Prepared:
-    hashes = sha256(made / GRAPH), sha256(made / TOKENS)
-    return Prepared(GRAPH_FORMAT, model_id, bert.width, bert.max_tokens, round(least, 6), *hashes)
-
-
-def _move(made: Path, place: Path) -> None:
-    """Move a finished folder into place; what another process put there meanwhile is as good."""
-    with suppress(OSError):
-        made.rename(place)
-        return
-    old = Path(tempfile.mkdtemp(prefix=".old-", dir=place.parent))
-    with suppress(OSError):
-        place.rename(old / "old")
-        made.rename(place)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _agreement(made: Path, bert: Bert, expected: Vectors) -> float:
+def _agreement(graph: bytes, tokens: Path, bert: Bert, expected: Vectors) -> float:
     """Least cosine between a graph and ``expected`` on ``PROBES``; -1 where the graph does not run or gives NaN."""
     try:
-        found = GraphEmbedder(made / GRAPH, Tokens(made / TOKENS, bert.max_tokens), "", bert.width, 1).encode(PROBES)
+        found = GraphEmbedder(graph, Tokens(tokens, bert.max_tokens), "", bert.width, 1).encode(PROBES)
     except Exception:  # noqa: BLE001 - the errors of ONNX Runtime and of tokenizers share no base class
         return -1.0
     cosines = (found * expected).sum(axis=1)
     return float(cosines.min()) if np.isfinite(cosines).all() else -1.0
+
+
+def _keep(place: Path, graph: bytes, tokens: Path, bert: Bert, model_id: str, least: float) -> None:
+    try:
+        with folders.replaced(place) as made:
+            (made / GRAPH).write_bytes(graph)
+            shutil.copyfile(tokens, made / TOKENS)
+            hashes = sha256(made / GRAPH), sha256(made / TOKENS)
+            about = Prepared(GRAPH_FORMAT, model_id, bert.width, bert.max_tokens, round(least, 6), *hashes)
+            (made / ABOUT).write_text(json.dumps(asdict(about), indent=1), encoding="utf-8")
+    except OSError as error:
+        if find(place) is None:  # what another process put there meanwhile is as good
+            raise InputError(
+                f"the prepared model cannot be kept in {place} ({error.strerror}): "
+                "set XDG_CACHE_HOME to a folder that can be written"
+            ) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
+from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
 from torch_embers.classify.embedding.weights import sha256
 
 GRAPH_FORMAT = 1
@@ -48,3 +49,9 @@ def find(place: Path) -> Prepared | None:
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     return about if whole else None
+
+
+def embedder(place: Path, about: Prepared, threads: int) -> GraphEmbedder:
+    """The embedder of a graph that ``find`` found."""
+    tokens = Tokens(place / TOKENS, about.max_tokens)
+    return GraphEmbedder(place / GRAPH, tokens, about.model_id, about.dim, threads)

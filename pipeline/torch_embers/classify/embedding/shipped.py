@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.classify.embedding import prepared
-from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
 from torch_embers.errors import InputError
 from torch_embers.settings import SHIPPED_EMBEDDER
 
@@ -48,8 +47,7 @@ def load(threads: int, place: Path | None = None) -> Embedder:
         raise InputError(
             f"{place} does not hold the files that {prepared.ABOUT} names by their SHA-256: reinstall torch-embers"
         )
-    tokens = Tokens(place / prepared.TOKENS, about.max_tokens)
-    return GraphEmbedder(place / prepared.GRAPH, tokens, about.model_id, about.dim, threads)
+    return prepared.embedder(place, about, threads)
 
 
 def model_id(graph_sha256: str) -> str:

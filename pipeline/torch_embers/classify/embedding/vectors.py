@@ -8,7 +8,6 @@ removes costs nothing.
 from __future__ import annotations
 
 import hashlib
-import time
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from torch_embers import resources
 from torch_embers.classify.cleaning import rules
 from torch_embers.classify.text import RULES_VERSION, VARIANTS, Variant, model_text
 from torch_embers.errors import InputError
+from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -64,7 +64,6 @@ class Embedded:
     """Texts that went through the model; the others had a vector, or no text."""
     refused: int
     """Texts for which the model gave no finite vector."""
-    seconds: float
 
 
 def text_hash(text: str) -> str:
@@ -93,9 +92,10 @@ def has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
+_ITEMS = "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items"
 _SOURCES = {
-    "title": "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items",
-    "title_body": "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items",
+    "title": _ITEMS,
+    "title_body": _ITEMS,
     "thread": """
         SELECT i.rowid AS place, i.repo, i.number,
                md5(coalesce(i.content_hash, '') || coalesce(c.said, '')) AS content_hash
@@ -115,8 +115,7 @@ _PENDING = """
     WHERE (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
     ORDER BY s.place"""
 
-_ALL = """
-    SELECT s.place, s.content_hash, s.repo, s.number FROM ({source}) s WHERE $repo IN ('', s.repo) ORDER BY s.place"""
+_ALL = "SELECT s.place, s.content_hash, s.repo, s.number FROM ({source}) s ORDER BY s.place"
 
 _TEXTS = """
     SELECT rowid AS place, repo, number, title, body FROM items
@@ -128,23 +127,16 @@ _COMMENTS = """
     WHERE i.rowid IN (SELECT unnest($places)) AND c.body IS NOT NULL GROUP BY ALL"""
 
 
-def text_batches(
-    store: Store,
-    variant: Variant = VARIANT,
-    repo: str | None = None,
-    size: int = BATCH,
-    only: Container[tuple[str, int]] | None = None,
-) -> Iterator[list[ItemText]]:
-    """The model texts of all items (of one repository, or ``only`` these), ``size`` at a time.
+def text_batches(store: Store, variant: Variant, only: Container[tuple[str, int]]) -> Iterator[list[ItemText]]:
+    """The model texts of items by repository and number, ``BATCH`` at a time.
 
     Hold the writer's lock around it: it remembers places in the table between its reads.
 
     Raises:
         InputError: an unknown variant.
     """
-    found = _places(store, _ALL, variant, {"repo": repo or ""})
-    wanted = [(place, key) for place, key, *item in found if only is None or tuple(item) in only]
-    yield from _texts(store, wanted, variant, size)
+    found = _places(store, _ALL, variant, {})
+    yield from _texts(store, [(place, key) for place, key, *item in found if tuple(item) in only], variant)
 
 
 def _places(store: Store, query: str, variant: Variant, parameters: dict[str, str]) -> list[tuple[Any, ...]]:
@@ -154,9 +146,9 @@ def _places(store: Store, query: str, variant: Variant, parameters: dict[str, st
         return connection.execute(query.format(source=_SOURCES[variant]), parameters).fetchall()
 
 
-def _texts(store: Store, places: list[tuple[int, str]], variant: Variant, size: int) -> Iterator[list[ItemText]]:
-    for start in range(0, len(places), size):
-        hashes = dict(places[start : start + size])
+def _texts(store: Store, places: list[tuple[int, str]], variant: Variant) -> Iterator[list[ItemText]]:
+    for start in range(0, len(places), BATCH):
+        hashes = dict(places[start : start + BATCH])
         wanted = {"places": list(hashes)}
         said: dict[int, list[str]] = {}
         with store.read() as connection:
@@ -165,13 +157,10 @@ def _texts(store: Store, places: list[tuple[int, str]], variant: Variant, size: 
             if variant == "thread":
                 said = dict(connection.execute(_COMMENTS, wanted).fetchall())
         yield [
-            _item_text(repo, number, model_text(title or "", body, said.get(place, ()), variant), hashes[place])
+            ItemText(repo, number, text, text_hash(text), hashes[place])
             for place, repo, number, title, body in rows
+            for text in (model_text(title or "", body, said.get(place, ()), variant),)
         ]
-
-
-def _item_text(repo: str, number: int, text: str, content_hash: str) -> ItemText:
-    return ItemText(repo, number, text, text_hash(text), content_hash)
 
 
 # ---- vectors -------------------------------------------------------------------------------------------------------
@@ -194,7 +183,6 @@ def embed_items(
     Raises:
         InputError: an unknown variant, or a model that gives no finite vector at all.
     """
-    started = time.monotonic()
     hashed = rules_hash()
     parameters = {"variant": variant, "rules": hashed, "model": embedder.model_id}
     places = _places(store, _PENDING, variant, parameters)
@@ -204,7 +192,7 @@ def embed_items(
     waiting: deque[tuple[list[ItemText], dict[str, str]]] = deque()
 
     def fresh_texts() -> Iterator[list[str]]:
-        for batch in _texts(store, places, variant, BATCH):
+        for batch in _texts(store, places, variant):
             coming = {key for _, texts in waiting for key in texts}
             wanted = {item.text_hash: item.text for item in batch if item.text_hash and item.text_hash not in coming}
             waiting.append((batch, _missing(store, embedder, wanted)))
@@ -217,37 +205,34 @@ def embed_items(
             raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
         with writer.transaction() as connection:
             _keep_vectors(connection, embedder, np.array(list(fresh))[good].tolist(), vectors[good])
-            _keep_texts(connection, batch, variant, hashed)
+            same = {"variant": variant, "rules": hashed}
+            texts = [
+                same | {name: getattr(item, name) for name in ("repo", "number", "content_hash", "text_hash")}
+                for item in batch
+            ]
+            table_rows.replace(connection, "model_texts", ("repo", "number", "variant"), texts)
         waiting.popleft()
         embedded += int(good.sum())
         refused += int((~good).sum())
         if progress is not None:
             progress(len(batch))
-    return Embedded(len(places), embedded, refused, time.monotonic() - started)
+    return Embedded(len(places), embedded, refused)
 
 
 def stored_vectors(store: Store, model: str, dim: int, hashes: Sequence[str]) -> Vectors:
     """Vectors by text hash, float32 [n, dim]; a row of NaN where there is none."""
     made = np.full((len(hashes), dim), np.nan, np.float32)
+    query = (
+        f"SELECT w.place, {vector_column(dim)} AS vector FROM embeddings "
+        "JOIN (SELECT unnest($places) AS place, unnest($hashes) AS text_hash) w USING (text_hash) WHERE model = $model"
+    )
     with store.read() as connection:
-        if not has_tables(connection):
-            return made
         for start in range(0, len(hashes), LOOKUP):
-            part = hashes[start : start + LOOKUP]
-            found = _lookup(connection, model, dim, part)
-            for place, key in enumerate(part, start=start):
-                if key in found:
-                    made[place] = found[key]
+            part = list(hashes[start : start + LOOKUP])
+            wanted = {"model": model, "hashes": part, "places": list(range(start, start + len(part)))}
+            for place, vector in zip(*connection.execute(query, wanted).fetchnumpy().values(), strict=True):
+                made[place] = vector
     return made
-
-
-def _lookup(connection: duckdb.DuckDBPyConnection, model: str, dim: int, hashes: Sequence[str]) -> dict[str, Any]:
-    rows = connection.execute(
-        f"SELECT text_hash, {vector_column(dim)} AS vector FROM embeddings "
-        "WHERE model = $model AND text_hash IN (SELECT unnest($hashes))",
-        {"model": model, "hashes": list(hashes)},
-    ).fetchnumpy()
-    return dict(zip(rows["text_hash"].tolist(), rows["vector"], strict=True))
 
 
 def _finite(vectors: Vectors) -> npt.NDArray[np.bool_]:
@@ -271,34 +256,11 @@ def _keep_vectors(
     if not hashes:
         return
     flat = pa.array(np.ascontiguousarray(vectors, np.float32).ravel())
-    rows = pa.FixedSizeListArray.from_arrays(flat, embedder.dim)
+    made = pa.FixedSizeListArray.from_arrays(flat, embedder.dim)
     column = "vector" if embedder.dim == FIXED_DIM else "wide"
-    if column == "wide":
-        rows = rows.cast(pa.list_(pa.float32()))
-    connection.register("stage", pa.table({"text_hash": pa.array(hashes, pa.string()), "made": rows}))
+    connection.register("stage", pa.table({"text_hash": pa.array(hashes, pa.string()), "made": made}))
     connection.execute(
         f"INSERT INTO embeddings (text_hash, model, {column}) SELECT text_hash, $model, made FROM stage",
         {"model": embedder.model_id},
-    )
-    connection.unregister("stage")
-
-
-def _keep_texts(connection: duckdb.DuckDBPyConnection, batch: Sequence[ItemText], variant: Variant, rules: str) -> None:
-    columns = {
-        "repo": pa.array([item.repo for item in batch], pa.string()),
-        "number": pa.array([item.number for item in batch], pa.int32()),
-        "content_hash": pa.array([item.content_hash for item in batch], pa.string()),
-        "text_hash": pa.array([item.text_hash for item in batch], pa.string()),
-    }
-    connection.register("stage", pa.table(columns))
-    connection.execute(
-        "DELETE FROM model_texts t USING stage s "
-        "WHERE t.repo = s.repo AND t.number = s.number AND t.variant = $variant",
-        {"variant": variant},
-    )
-    connection.execute(
-        "INSERT INTO model_texts (repo, number, variant, rules, content_hash, text_hash) "
-        "SELECT repo, number, $variant, $rules, content_hash, text_hash FROM stage",
-        {"variant": variant, "rules": rules},
     )
     connection.unregister("stage")

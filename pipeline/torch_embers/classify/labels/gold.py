@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 ORDER = {"human": 0, "paper": 1, "automated": 2}
 """Whose word counts first. The study's own labels come before those of automated annotators, people's before both."""
-UNKNOWN_KIND = len(ORDER)
 
 _VOTES = """
     SELECT v.*, i.created_at FROM (
@@ -55,6 +54,20 @@ class GoldItem:
     answers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Scheme -> classes, of all schemes."""
 
+    @staticmethod
+    def of(
+        repo: str, number: int, answers: Mapping[str, Answer], taxonomy: Taxonomy, created_at: datetime | None = None
+    ) -> GoldItem:
+        """An item by its answers."""
+        values = {scheme: answer.values for scheme, answer in answers.items()}
+        single = {
+            scheme: next(iter(own))
+            for scheme, own in values.items()
+            if len(own) == 1 and not (scheme in taxonomy.schemes and not taxonomy.schemes[scheme].exclusive)
+        }
+        by = {scheme: answer.by for scheme, answer in answers.items()}
+        return GoldItem(repo, number, single, by, created_at, values)
+
 
 def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
     """One answer of several annotators.
@@ -67,13 +80,11 @@ def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
     """
     said: dict[tuple[int, str, str], set[str]] = defaultdict(set)
     for value, kind, annotator in votes:
-        said[ORDER.get(kind, UNKNOWN_KIND), annotator, kind].add(value)
-    best = min(rank for rank, _, _ in said)
-    heard = [(annotator, kind, frozenset(values)) for (rank, annotator, kind), values in said.items() if rank == best]
-    heard.sort(key=lambda one: (one[0], one[1]))
-    counted = Counter(values for _, _, values in heard)
-    most = max(counted.values())
-    annotator, kind, values = next(one for one in heard if counted[one[2]] == most)
+        said[ORDER.get(kind, len(ORDER)), annotator, kind].add(value)
+    best, _, _ = min(said)
+    heard = {who: frozenset(values) for who, values in sorted(said.items()) if who[0] == best}
+    counted = Counter(heard.values())
+    (_, annotator, kind), values = max(heard.items(), key=lambda one: counted[one[1]])
     return Answer(values, f"{kind}:{annotator}")
 
 
@@ -90,30 +101,11 @@ def load(store: Store, repo: str | None = None, taxonomy: Taxonomy | None = None
     for name, number, scheme, value, kind, annotator, created in rows:
         votes[name, number][scheme].append((value, kind, annotator))
         dates[name, number] = created
-    schemes = (taxonomy or Taxonomy.load()).schemes
-    several = {name for name, entry in schemes.items() if not entry.exclusive}
-    return [_item(key, said, several, dates[key]) for key, said in votes.items()]
-
-
-def _item(
-    key: tuple[str, int],
-    said: Mapping[str, list[tuple[str, str, str]]],
-    several: set[str],
-    created: datetime | None,
-) -> GoldItem:
-    decided = {scheme: decide(votes) for scheme, votes in said.items()}
-    single = {
-        scheme: next(iter(answer.values))
-        for scheme, answer in decided.items()
-        if scheme not in several and len(answer.values) == 1
-    }
-    return GoldItem(
-        *key,
-        single,
-        {scheme: answer.by for scheme, answer in decided.items()},
-        created,
-        {scheme: answer.values for scheme, answer in decided.items()},
-    )
+    taxonomy = taxonomy or Taxonomy.load()
+    return [
+        GoldItem.of(*key, {scheme: decide(own) for scheme, own in said.items()}, taxonomy, dates[key])
+        for key, said in votes.items()
+    ]
 
 
 def agreements(store: Store) -> list[Agreement]:

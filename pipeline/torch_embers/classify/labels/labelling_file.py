@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
 
-from torch_embers.link.relations import unbounded
+from torch_embers import toml_models
+from torch_embers.link.relations import bounded_pattern
 from torch_embers.toml_models import Entry
 
 _CAPITALS = re.compile(r"[A-Z]")
@@ -16,26 +16,20 @@ _ESCAPE = re.compile(r"\\.", re.DOTALL)
 _NOT_RE2 = re.compile(r"\(\?(?!:|m\))|\\[1-9Z]|[}?]\+")
 
 
-def _pattern(pattern: Any) -> Any:
-    """Compile a pattern within the limits that the file states."""
-    if not isinstance(pattern, str):
-        return pattern
-    if unbounded(pattern):
-        raise ValueError(f"every repetition needs an upper bound: {pattern}")
-    if _NOT_RE2.search(pattern):
-        raise ValueError(f"no look-around, back-reference or other form that RE2 lacks: {pattern}")
-    if _CAPITALS.search(_ESCAPE.sub("", pattern)):
-        raise ValueError(f"patterns see lower case only: {pattern}")
-    try:
-        return re.compile(pattern, re.ASCII)
-    except re.error as error:
-        raise ValueError(f"{error}: {pattern}") from error
+def _checked(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    """A pattern within the limits that the file states; in it letters are those of ASCII."""
+    text = pattern.pattern
+    if _NOT_RE2.search(text):
+        raise ValueError(f"no look-around, back-reference or other form that RE2 lacks: {text}")
+    if _CAPITALS.search(_ESCAPE.sub("", text)):
+        raise ValueError(f"patterns see lower case only: {text}")
+    return bounded_pattern(text, re.ASCII)
 
 
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
 Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Lowered = Annotated[Prose, AfterValidator(str.lower)]
-Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
+Pattern = Annotated[re.Pattern[str], AfterValidator(_checked)]
 Count = Annotated[int, Field(strict=True, gt=0)]
 Accuracy = Annotated[float, Field(ge=0.5, lt=1)]
 
@@ -154,9 +148,4 @@ class LabellingFile(Entry):
     use: tuple[Use, ...] = ()
     function: tuple[AnyFunction, ...]
 
-    @model_validator(mode="after")
-    def _check(self) -> LabellingFile:
-        counts = Counter(function.id for function in self.function)
-        if twice := [name for name, count in counts.items() if count > 1]:
-            raise ValueError(f"function {twice[0]!r} stands twice")
-        return self
+    _check = toml_models.distinct("function")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torch_embers.classify.labels.labelling_file import Function
+    from torch_embers.oracles.signature import Signature
 
 FILE = "labelling.toml"
 RULES_VERSION = 2
@@ -49,19 +50,6 @@ class WeakLabel:
     """label, keyword or execution."""
     evidence: str
     """The label, the words, or the run that decided."""
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedFailure:
-    """What a run that reproduced the bug of a case showed."""
-
-    signature: str
-    """exception, signal, assertion, mismatch, hang, memory or slow."""
-    type: str = ""
-    """The signal, or the class of the exception."""
-    message: str = ""
-    declared: str = ""
-    """Consequence that the case declares, if any."""
 
 
 class Labeller:
@@ -89,18 +77,17 @@ class Labeller:
         self._by_place = {place: [f for f in keywords if f.where == place] for place in ("title", "body")}
 
     @staticmethod
+    @cache
     def load() -> Labeller:
         """Read the shipped ``data/labelling.toml`` once.
 
         Raises:
             InputError: the file is missing or an entry is wrong.
         """
-        return _shipped()
-
-    def parent(self, scheme: str) -> tuple[str, str] | None:
-        """The one class under which a scheme stands, if there is one."""
-        parent = self._taxonomy.scheme(scheme).parent
-        return None if parent is None or parent[1] == ANY else parent
+        taxonomy = Taxonomy.load()
+        digest = blake2b(resources.data_file(FILE).read_bytes(), digest_size=8)
+        digest.update(f"{RULES_VERSION} {taxonomy.digest} {rules_hash()}".encode())
+        return Labeller(resources.load_toml(FILE), taxonomy, digest.hexdigest())
 
     def names(self) -> dict[str, tuple[str, str, str]]:
         """Scheme, value and kind of every possible vote, by the name of its function."""
@@ -124,14 +111,15 @@ class Labeller:
             hits |= _matches(texts[place].lower(), functions)
         return [vote for function, evidence in hits.items() for vote in self._votes(function, evidence)]
 
-    def execution_votes(self, failure: ObservedFailure, run: str) -> list[WeakLabel]:
+    def execution_votes(self, failure: Signature, declared: str, run: str) -> list[WeakLabel]:
         """The votes of a run that reproduced the bug of a case.
 
         Args:
             failure: what it showed.
+            declared: consequence that the case declares; empty if it declares none.
             run: names the run; becomes the evidence.
         """
-        functions = [f for f in self.functions if isinstance(f, ExecutionFunction) and _is_seen(f, failure)]
+        functions = [f for f in self.functions if isinstance(f, ExecutionFunction) and _is_seen(f, failure, declared)]
         most = max((function.conditions for function in functions), default=0)
         return [vote for f in functions if f.conditions == most for vote in self._votes(f, run)]
 
@@ -139,7 +127,8 @@ class Labeller:
         """The vote of a function, and the vote for the class under which its scheme stands."""
         short = " ".join(evidence.split())[: self.evidence_chars]
         yield WeakLabel(function.scheme, function.value, function.id, function.kind, short)
-        if (parent := self.parent(function.scheme)) is not None:
+        parent = self._taxonomy.scheme(function.scheme).parent
+        if parent is not None and parent[1] != ANY:
             yield WeakLabel(*parent, f"{function.id}{IMPLIED}{parent[0]}", function.kind, short)
 
 
@@ -152,39 +141,23 @@ def _matches(text: str, functions: Iterable[KeywordFunction]) -> dict[Function, 
     }
 
 
-def _is_seen(function: ExecutionFunction, failure: ObservedFailure) -> bool:
+def _is_seen(function: ExecutionFunction, failure: Signature, declared: str) -> bool:
     return (
-        function.signature == failure.signature
+        function.signature == failure.kind
         and (not function.types or failure.type.lower() in function.types)
         and function.message in failure.message.lower()
-        and (not function.declared or failure.declared in function.declared)
+        and (not function.declared or declared in function.declared)
     )
 
 
-def votes(title: str | None, body: str | None, labels: Iterable[str] | None) -> list[WeakLabel]:
-    """The votes of the shipped functions on an item; see ``Labeller.votes``."""
-    return Labeller.load().votes(title, body, labels)
-
-
-@cache
-def _shipped() -> Labeller:
-    taxonomy = Taxonomy.load()
-    digest = blake2b(resources.data_file(FILE).read_bytes(), digest_size=8)
-    digest.update(f"{RULES_VERSION} {taxonomy.digest} {rules_hash()}".encode())
-    return Labeller(resources.load_toml(FILE), taxonomy, digest.hexdigest())
-
-
 def _check_classes(file: LabellingFile, taxonomy: Taxonomy) -> None:
-    for function in file.function:
-        try:
-            taxonomy.scheme(function.scheme).find(function.value)
-        except TaxonomyError as error:
-            raise InputError(f'data/{FILE}: function "{function.id}": {error}') from error
+    named = [(f'function "{function.id}"', function.scheme, function.value) for function in file.function]
     for use in file.use:
         if use.scheme not in taxonomy.schemes:
             raise InputError(f"data/{FILE}: use of {use.scheme!r}: there is no such scheme")
-        for scheme, value in use.silent_under.items():
-            try:
-                taxonomy.scheme(scheme).find(value)
-            except TaxonomyError as error:
-                raise InputError(f"data/{FILE}: use of {use.scheme!r}: silent_under: {error}") from error
+        named += [(f"use of {use.scheme!r}: silent_under", *one) for one in use.silent_under.items()]
+    for where, scheme, value in named:
+        try:
+            taxonomy.scheme(scheme).find(value)
+        except TaxonomyError as error:
+            raise InputError(f"data/{FILE}: {where}: {error}") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError, ValidationInfo, model_validator
 
 from torch_embers import resources, toml_models
-from torch_embers.classify.labels.gold import GoldItem
+from torch_embers.classify.labels.gold import Answer, GoldItem
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
@@ -129,9 +129,8 @@ def gold_items(items: Mapping[tuple[str, int], WildItem], taxonomy: Taxonomy) ->
     found = []
     for place, item in items.items():
         answers = {
-            name: frozenset(value for scheme, value in item.labels if scheme == name)
+            name: Answer(frozenset(value for scheme, value in item.labels if scheme == name), item.annotator)
             for name in {*several, *dict(item.labels)}
         }
-        single = {name: value for name, value in item.labels if name not in several}
-        found.append(GoldItem(*place, single, dict.fromkeys(answers, item.annotator), None, answers))
+        found.append(GoldItem.of(*place, answers, taxonomy))
     return found
