@@ -389,7 +389,7 @@ def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bun
     labelled(store, made)
     [label] = explain(store, made, REPO, 10).labels
     assert (label.scheme, label.likeliest) == ("consequence", "crash")
-    assert [(vote.function, vote.value) for vote in label.votes] == [("title-segfault", "crash")]
+    assert [(vote.function, vote.value) for vote, _ in label.votes] == [("title-segfault", "crash")]
     assert label.learned == TrainingRow(REPO, 10, "crash", 1.0, "gold:human:h")
     [other] = explain(store, made, REPO, 120).labels
     assert other.learned is None

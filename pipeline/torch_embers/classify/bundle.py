@@ -11,13 +11,13 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, Field
 
 from torch_embers import resources
 from torch_embers.classify.learning import kept
-from torch_embers.classify.learning.calibration import DIGITS
 from torch_embers.classify.learning.features import readable
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier, transformed
@@ -35,8 +35,7 @@ SHIPPED = "study-titles"
 """The classifier in models/ that labels at once on a fresh machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOut(NamedTuple):
     """Calibrated probabilities of one training item by a model that saw neither it nor its group."""
 
     repo: str
@@ -44,8 +43,7 @@ class HeldOut:
     probabilities: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingRow:
+class TrainingRow(NamedTuple):
     """An item that a classifier learned from."""
 
     repo: str
@@ -54,6 +52,28 @@ class TrainingRow:
     weight: float
     source: str
     """``gold:<kind>:<annotator>``, or ``weak:<functions>``."""
+
+
+class _Learned(BaseModel):
+    """What ``bundle.json`` says of one classifier; fields of ``Classifier``."""
+
+    classes: tuple[str, ...]
+    votes: dict[str, str]
+    threshold: Annotated[float, BeforeValidator(lambda found: math.inf if found is None else found)]
+    trained_on: dict[str, int]
+    groups: int
+
+
+class _About(BaseModel):
+    """``bundle.json``."""
+
+    name: str
+    variant: str
+    embedding: str
+    taxonomy: str
+    classifiers: Annotated[dict[str, _Learned], Field(min_length=1)]
+    held_out: dict[str, tuple[Annotated[HeldOut, BeforeValidator(lambda row: (*row[:2], row[2:]))], ...]]
+    rows: dict[str, tuple[TrainingRow, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,30 +147,16 @@ class Bundle:
 
     def _about(self) -> dict[str, Any]:
         """Everything but the estimators, as plain data."""
-        return {
-            "name": self.name,
-            "variant": self.variant,
-            "embedding": self.embedding,
-            "taxonomy": self.taxonomy,
-            "classifiers": {
-                name: {
-                    "classes": list(one.classes),
-                    "votes": dict(one.votes),
-                    "threshold": one.threshold if math.isfinite(one.threshold) else None,
-                    "trained_on": dict(one.trained_on),
-                    "groups": one.groups,
-                }
-                for name, one in self.classifiers.items()
-            },
-            "held_out": {
-                name: [[h.repo, h.number, *(round(p, DIGITS) for p in h.probabilities)] for h in rows]
-                for name, rows in self.held_out.items()
-            },
-            "rows": {
-                name: [[r.repo, r.number, r.label, round(r.weight, 6), r.source] for r in rows]
-                for name, rows in self.rows.items()
-            },
+        about = {name: getattr(self, name) for name in _About.model_fields}
+        about["classifiers"] = {
+            name: {field: getattr(one, field) for field in _Learned.model_fields}
+            | {"threshold": one.threshold if math.isfinite(one.threshold) else None}
+            for name, one in self.classifiers.items()
         }
+        about["held_out"] = {
+            name: [[own.repo, own.number, *own.probabilities] for own in rows] for name, rows in self.held_out.items()
+        }
+        return about
 
     @staticmethod
     def load(folder: Path) -> Bundle:
@@ -162,47 +168,29 @@ class Bundle:
         kept.check_seal(folder)
         estimators = kept.read_estimators(folder / ESTIMATORS)
         try:
-            about = json.loads((folder / FILE).read_bytes())
-            classifiers = {
-                str(name): _classifier(str(name), one, estimators) for name, one in about["classifiers"].items()
-            }
-            held_out = {
-                name: tuple(HeldOut(str(r[0]), int(r[1]), tuple(map(float, r[2:]))) for r in rows)
-                for name, rows in about["held_out"].items()
-            }
-            rows = {
-                name: tuple(TrainingRow(str(r[0]), int(r[1]), str(r[2]), float(r[3]), str(r[4])) for r in own)
-                for name, own in about["rows"].items()
-            }
-            texts = [str(about[key]) for key in ("name", "variant", "embedding", "taxonomy")]
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, OSError) as error:
-            raise ModelError(f"{folder / FILE}: damaged ({error!r}): train the model again") from error
-        for name, own in held_out.items():
+            about = _About.model_validate_json((folder / FILE).read_bytes())
+            classifiers = {name: _classifier(name, one, estimators) for name, one in about.classifiers.items()}
+        except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
+            said = " ".join(repr(error).split())[:300]
+            raise ModelError(f"{folder / FILE}: damaged ({said}): train the model again") from error
+        for name, own in about.held_out.items():
             if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):
                 raise ModelError(f"{folder / FILE}: held-out answers do not fit {name}: train the model again")
-        if not classifiers:
-            raise ModelError(f"{folder / FILE}: holds no classifier: train the model again")
-        return Bundle(texts[0], texts[1], texts[2], texts[3], classifiers, held_out, rows)
+        return Bundle(**dict(about) | {"classifiers": classifiers})
 
 
-def _classifier(name: str, about: Mapping[str, Any], estimators: Mapping[str, Any]) -> Classifier:
+def _classifier(name: str, about: _Learned, estimators: Mapping[str, Any]) -> Classifier:
     """Put a saved classifier together.
 
     Raises:
         ValueError: the parts do not fit.
     """
     estimator = estimators[f"estimator {name}"]
-    classes = tuple(map(str, about["classes"]))
-    if tuple(estimator.classes_.tolist()) != classes:
+    if tuple(estimator.classes_.tolist()) != about.classes:
         raise ValueError(f"the classes of {name} are others")
-    threshold = math.inf if about["threshold"] is None else float(about["threshold"])
     return Classifier(
         question=name,
-        votes={str(function): str(value) for function, value in about["votes"].items()},
-        classes=classes,
-        threshold=threshold,
-        trained_on={str(value): int(count) for value, count in about["trained_on"].items()},
-        groups=int(about["groups"]),
+        **dict(about),
         features=estimators.get(f"features {name}", estimators["features"]),
         estimator=estimator,
         calibrator=estimators[f"calibrator {name}"],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.classify import card, stage, train
-from torch_embers.classify import explain as explaining
-from torch_embers.classify import suspects as suspecting
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
 from torch_embers.classify.embedding import embed, vectors
@@ -23,29 +21,25 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.aggregation import Label
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.explain import Explanation
     from torch_embers.classify.stage import Labelled
-    from torch_embers.classify.suspects import Suspect
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
 
-def own_folder(store: Store) -> Path:
+def _own_folder(store: Store) -> Path:
     """Where a classifier trained on this database is kept."""
     return store.path.with_name(store.path.stem + ".model")
 
 
-def folder_of(store: Store, model: Path | None) -> Path:
-    """Folder of the classifier to use: the named one, else the user's own, else the shipped one.
+def bundle_of(store: Store, model: Path | None) -> Bundle:
+    """The classifier to use: that in the named folder, else the user's own, else the shipped one.
 
     Raises:
         ModelError: there is none.
     """
-    if model is not None:
-        return model
-    own = own_folder(store)
-    return own if (own / FILE).is_file() else shipped_folder()
+    own = _own_folder(store)
+    return Bundle.load(model or (own if (own / FILE).is_file() else shipped_folder()))
 
 
 def run(
@@ -61,7 +55,7 @@ def run(
 
     Args:
         store: the database.
-        model: folder of the classifier; None for that of ``folder_of``.
+        model: folder of the classifier; None for that of ``bundle_of``.
         variant: text to train on.
         progress: counts the steps.
         train: train first.
@@ -72,12 +66,12 @@ def run(
     """
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
-    bundle = None if train else Bundle.load(folder_of(store, model))
+    bundle = None if train else bundle_of(store, model)
     embedder = spread(embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding))
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         if bundle is None:
-            model = model or own_folder(store)
+            model = model or _own_folder(store)
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
         labelled = stage.classify(store, writer, bundle, embedder, progress)
@@ -137,21 +131,3 @@ def _train(
         say(f"{name}: too few labelled items of {named}")
     for name, reason in trained.left_out.items():
         say(f"{name}: left out, {reason}")
-
-
-def explain(store: Store, repo: str, number: int, model: Path | None) -> Explanation:
-    """Why an item has its labels.
-
-    Raises:
-        EmbersError: the item is unknown or not classified.
-    """
-    return explaining.explain(store, Bundle.load(folder_of(store, model)), repo, number)
-
-
-def suspects(store: Store, schemes: Sequence[str], model: Path | None) -> list[Suspect]:
-    """Gold labels that are probably wrong.
-
-    Raises:
-        EmbersError: no database, no model, an unknown scheme.
-    """
-    return suspecting.suspects(store, Bundle.load(folder_of(store, model)), schemes)

@@ -23,28 +23,23 @@ from torch_embers.taxonomy import Taxonomy
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from torch_embers.classify.bundle import Bundle, TrainingRow
     from torch_embers.classify.embedding.nearest import Hit
     from torch_embers.classify.labels.weak import WeakLabel
     from torch_embers.classify.questions import Question
     from torch_embers.store.store import Store
 
+# Which labels did the classifier give an item, and which vector has its text, by its embedding model with whatever
+# arithmetic?
+_PREDICTIONS = """
+    SELECT scheme, value, likeliest, probability, provenance, (
+        SELECT coalesce(vector::FLOAT[], wide) FROM embeddings e
+        WHERE e.text_hash = p.text_hash AND split_part(e.model, '/', 1) = $embedding LIMIT 1
+    )
+    FROM predictions p WHERE repo = $repo AND number = $number AND model = $model"""
+
 NEAR = 200
 """Neighbours among which labelled items are looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """A vote on the item."""
-
-    value: str
-    function: str
-    kind: str
-    evidence: str
-    weight: float | None
-    """Log-odds that it adds; ``None`` where it does not count: a run decides by itself, other votes may not be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +53,9 @@ class LabelReasons:
     provenance: str
     terms: Sequence[tuple[str, float]]
     """Strongest terms with their weight for the label."""
-    votes: Sequence[Vote]
+    votes: Sequence[tuple[WeakLabel, float | None]]
+    """With the log-odds that each adds; ``None`` where it does not count: a run decides by itself, other votes may not
+    be used."""
     learned: TrainingRow | None
     """How the classifier learned from this very item, if it did."""
 
@@ -81,9 +78,7 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     """
     with store.read() as connection:
         rows = connection.execute(
-            "SELECT scheme, value, likeliest, probability, provenance, text_hash FROM predictions "
-            "WHERE repo = ? AND number = ? AND model = ?",
-            [repo, number, bundle.version],
+            _PREDICTIONS, {"repo": repo, "number": number, "model": bundle.version, "embedding": bundle.embedding}
         ).fetchall()
         titles = connection.execute(
             "SELECT title, body FROM items WHERE repo = ? AND number = ?", [repo, number]
@@ -103,7 +98,10 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
         raise InputError(f"{repo}#{number} has no labels: its {variant} holds no words that the classifier reads")
     if not rows:
         raise InputError(f"{repo}#{number} has no labels by {bundle.version}: run `embers classify` first")
-    items = table([text], _vector(store, bundle, rows[0][5])[None], [vote_names(votes)])
+    vector = rows[0][5]
+    if vector is None:
+        raise InputError(f"the vector of this text is missing in {store.path}: run `embers classify` again")
+    items = table([text], np.array([vector], np.float32), [vote_names(votes)])
     said_anything = bool(readable(items).all())
     order = {scheme: place for place, scheme in enumerate(Taxonomy.load().schemes)}
     rows.sort(key=lambda row: (order.get(row[0], len(order)), -row[3], row[2]))
@@ -138,24 +136,9 @@ def _question(scheme: str, best: str, likeliest: Mapping[str, str]) -> Question 
     return None
 
 
-def _votes(votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[str, float]) -> list[Vote]:
-    """The votes on a scheme, those for its label first."""
-    own = [
-        Vote(vote.value, vote.function, vote.kind, vote.evidence, weights.get(vote.function))
-        for vote in votes
-        if vote.scheme == scheme
-    ]
-    return sorted(own, key=lambda vote: (vote.kind != EXECUTION, vote.value != best, -(vote.weight or 0.0)))
-
-
-def _vector(store: Store, bundle: Bundle, key: str) -> NDArray[np.float32]:
-    """The stored vector of a text, by the bundle's embedding model with whatever arithmetic."""
-    with store.read() as connection:
-        found = connection.execute(
-            "SELECT coalesce(vector::FLOAT[], wide) FROM embeddings "
-            "WHERE text_hash = ? AND split_part(model, '/', 1) = ?",
-            [key, bundle.embedding],
-        ).fetchall()
-    if not found:
-        raise InputError(f"the vector of this text is missing in {store.path}: run `embers classify` again")
-    return np.array(found[0][0], np.float32)
+def _votes(
+    votes: Sequence[WeakLabel], scheme: str, best: str, weights: Mapping[str, float]
+) -> list[tuple[WeakLabel, float | None]]:
+    """The votes on a scheme with their weights, those for its label first."""
+    own = [(vote, weights.get(vote.function)) for vote in votes if vote.scheme == scheme]
+    return sorted(own, key=lambda one: (one[0].kind != EXECUTION, one[0].value != best, -(one[1] or 0.0)))

@@ -59,10 +59,10 @@ def _print_label(label: LabelReasons) -> None:
     out.print(f"{label.scheme}: {plain(said)}, probability {label.probability:.2f}{how}")
     if label.terms:
         out.print(f"    terms: {plain(', '.join(f'{term} {weight:+.2f}' for term, weight in label.terms))}")
-    for vote in label.votes:
+    for vote, weight in label.votes:
         worth = "decides" if vote.kind == "execution" else "not counted"
-        if vote.weight is not None:
-            worth = f"{vote.weight:+.2f}"
+        if weight is not None:
+            worth = f"{weight:+.2f}"
         out.print(f"    vote: {plain(vote.value)} {worth} by {plain(vote.function)} ({plain(vote.evidence)})")
     if label.learned is not None:
         out.print(f"    learned from: {plain(label.learned.label)} by {plain(label.learned.source)}")

@@ -33,6 +33,7 @@ def classify(
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
     from torch_embers.classify.embedding.embed import usable_cores
+    from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.where import Where, embedding
 
@@ -40,7 +41,8 @@ def classify(
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     if explain is not None:
-        classify_show.print_explanation(command.explain(store, wanted.repo, explain, model), wanted.repo, explain)
+        found = why(store, command.bundle_of(store, model), wanted.repo, explain)
+        classify_show.print_explanation(found, wanted.repo, explain)
         return
     with (
         ProgressBar("classifying", unit="steps") as progress,
@@ -130,9 +132,11 @@ def label(
     from torch_embers.annotate.keyboard import read_keys
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
+    from torch_embers.classify.suspects import suspects
 
     if errors:
-        classify_show.print_suspects(command.suspects(store_at(database), scheme or (), model), limit)
+        store = store_at(database)
+        classify_show.print_suspects(suspects(store, command.bundle_of(store, model), scheme or ()), limit)
         return
     if model is not None:
         raise InputError("--model goes with --errors")
