@@ -15,7 +15,7 @@ from torch_embers import resources
 from torch_embers.classify.cleaning import rules
 from torch_embers.classify.cleaning.blocks import blocks, cut, printable, without_comments
 from torch_embers.classify.cleaning.reading import Reading
-from torch_embers.classify.cleaning.rules import Rules, heading_name
+from torch_embers.classify.cleaning.rules import Rules
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,12 +49,9 @@ class Cleaner(Rules):
         if not text.strip():
             return ""
         reading = Reading(self, reply=reply)
-        for code, lines in blocks(text.split("\n"), self._is_form_heading):
+        for code, lines in blocks(text.split("\n"), self.headings):
             reading.block(lines, code=code)
-        return self._tidy(self.within_lines("\n".join(reading.finish())))
-
-    def _is_form_heading(self, line: str) -> bool:
-        return heading_name(line.strip()) in self.headings
+        return self._tidy(self.within_lines("\n".join(reading.out)))
 
     def _tidy(self, text: str) -> str:
         """Single blanks, no empty lines, few lines that differ in numbers only, no more than the limit."""

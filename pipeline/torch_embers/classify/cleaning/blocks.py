@@ -6,10 +6,11 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
+from torch_embers.classify.cleaning.rules import heading_name
 from torch_embers.link.markdown import fence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from torch_embers.link.markdown import Fence
 
@@ -39,7 +40,7 @@ def without_comments(text: str) -> str:
     return "".join(parts)
 
 
-def blocks(lines: Sequence[str], is_form_heading: Callable[[str], bool]) -> Iterator[tuple[bool, Sequence[str]]]:
+def blocks(lines: Sequence[str], form_headings: Container[str]) -> Iterator[tuple[bool, Sequence[str]]]:
     """Prose and fenced code in turn, without the fences: (is code, lines).
 
     A heading of a form ends code even where nobody closed the fence, and a fence right before a heading opens nothing:
@@ -48,7 +49,8 @@ def blocks(lines: Sequence[str], is_form_heading: Callable[[str], bool]) -> Iter
     marked = [at for at, line in enumerate(lines) if "```" in line or "~~~" in line]
     fences = {at: found for at in marked if (found := fence(lines[at]))}
     closers = [at for at, found in fences.items() if not found.info.strip()]
-    headings = [at for at, line in enumerate(lines) if line.startswith("##") and is_form_heading(line)]
+    hashed = [at for at, line in enumerate(lines) if line.startswith("##")]
+    headings = [at for at in hashed if heading_name(lines[at].strip()) in form_headings]
     unclosed: dict[str, int] = {}
     begin = 0
     for opener in fences:

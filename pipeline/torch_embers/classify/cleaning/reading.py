@@ -24,11 +24,12 @@ _FUNCTION_END = re.compile(r"[(<]| \+ 0x|@@?")
 
 @dataclass(slots=True)
 class Reading:
-    """One pass over the lines of one text; ``finish`` gives what is left."""
+    """One pass over the lines of one text."""
 
     rules: Rules
     reply: bool
     out: list[str] = field(default_factory=list)
+    """The lines that are left."""
     marked: set[str] = field(default_factory=set)
     span: Span | None = None
     describes: bool = False
@@ -54,11 +55,6 @@ class Reading:
             limits = self.rules.limits
             kept = cut("\n".join(self.out[begin:]), limits.block_head_chars, limits.block_tail_chars)
             self.out[begin:] = kept.split("\n")
-
-    def finish(self) -> list[str]:
-        """Return the lines that are left."""
-        self._end_stack()
-        return self.out
 
     def _line(self, raw: str, *, code: bool) -> None:
         raw = raw.expandtabs(4) if "\t" in raw else raw
@@ -138,7 +134,8 @@ class Reading:
         """Whether the line describes the machine; keeps track of where such a description begins and ends."""
         rules = self.rules.environment
         lower = text.casefold()
-        key = self._key(lower)
+        found = _KEY_VALUE.match(lower)
+        key = found[1].strip(" .-") if found else ""
         if key in rules.keys or lower.startswith(rules.starts):
             self.describes = True
             return True
@@ -153,11 +150,6 @@ class Reading:
             bool(key) or text[0] in "-[*|" or any(map(str.isdigit, text))
         )
         return self.describes
-
-    @staticmethod
-    def _key(lower: str) -> str:
-        found = _KEY_VALUE.match(lower)
-        return found[1].strip(" .-") if found else ""
 
     def _is_sentence(self, text: str, key: str) -> bool:
         if text[0] == "|" or (key and key not in self.rules.environment.said):
@@ -188,40 +180,32 @@ class Reading:
             return False
         for frame in self.rules.frames:
             if found := frame.pattern.match(text):
-                if self.frame is not None and self.frame.innermost_last != frame.innermost_last:
+                if self.frame is not None and self.frame.order != frame.order:
                     self._end_stack()
                 self.frame = frame
                 self.indent = len(raw) - len(raw.lstrip())
                 self.source_lines = self.rules.limits.frame_source_lines if frame.source else 0
-                self._keep_frame(found)
+                self._keep_frame(frame, found)
                 return True
         return False
 
-    def _keep_frame(self, found: re.Match[str]) -> None:
-        groups = found.groupdict()
+    def _keep_frame(self, frame: Frame, found: re.Match[str]) -> None:
+        stack, limit, groups = self.rules.stack, self.rules.limits.frames, found.groupdict()
         said = frame_text(groups.get("function"), groups.get("file") or groups.get("module"))
-        python = not self._native()
-        if not said or self._is_noise(said.removeprefix("in "), python=python):
-            return
-        limit = self.rules.limits.frames
-        if python:
-            self.frames = [*self.frames, said][-limit:]
-        elif len(self.frames) < limit:
+        name = said.removeprefix("in ")
+        if frame.order == "last":
+            if said and name.partition(" ")[0] not in stack.noise_python:
+                self.frames = [*self.frames, said][-limit:]
+        elif said and not name.startswith(stack.noise) and len(self.frames) < limit:
             self.frames.append(said)
-
-    def _native(self) -> bool:
-        return self.frame is not None and not self.frame.innermost_last
-
-    def _is_noise(self, said: str, *, python: bool) -> bool:
-        stack = self.rules.stack
-        return said.partition(" ")[0] in stack.noise_python if python else said.startswith(stack.noise)
 
     def _is_source(self, raw: str, text: str) -> bool:
         """Whether the line is source shown below a frame, or a number and a line of a listing."""
         if self.listing and (self.rules.stack.listing.match(text) or self.rules.stack.rule.match(text)):
             return True
         indent = len(raw) - len(raw.lstrip())
-        if self.source_lines > 0 and (indent > self.indent or not (self.indent or self._native())):
+        native = self.frame is not None and self.frame.order == "first"
+        if self.source_lines > 0 and (indent > self.indent or not (self.indent or native)):
             self.source_lines = self.source_lines - 1 if indent else 0
             return True
         self._end_stack()

@@ -72,11 +72,6 @@ class Frame(Rule):
     order: Literal["first", "last"]
     source: bool
 
-    @property
-    def innermost_last(self) -> bool:
-        """Whether the innermost frame ends the stack."""
-        return self.order == "last"
-
 
 class Inline(Rule):
     """A replacement within lines."""

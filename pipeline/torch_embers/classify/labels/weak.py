@@ -74,7 +74,7 @@ class Labeller:
             for name in function.labels if isinstance(function, LabelFunction) else ():
                 self._by_label.setdefault(name, []).append(function)
         keywords = [function for function in self.functions if isinstance(function, KeywordFunction)]
-        self._by_place = {place: [f for f in keywords if f.where == place] for place in ("title", "body")}
+        self._keywords = sorted(keywords, key=lambda function: function.where == "body")
 
     @staticmethod
     @cache
@@ -106,9 +106,12 @@ class Labeller:
         for name in labels or ():
             for function in self._by_label.get(name.strip().lower(), ()):
                 hits.setdefault(function, name)
-        texts = {"title": title or "", "body": cleaning.clean(body[: self.body_chars]) if body else ""}
-        for place, functions in self._by_place.items():
-            hits |= _matches(texts[place].lower(), functions)
+        cleaned = cleaning.clean(body[: self.body_chars]) if body else ""
+        texts = {"title": (title or "").lower(), "body": cleaned.lower()}
+        for function in self._keywords:
+            text = texts[function.where]
+            if contains_any(text, function.needs) and (match := function.pattern.search(text)):
+                hits[function] = match[0]
         return [vote for function, evidence in hits.items() for vote in self._votes(function, evidence)]
 
     def execution_votes(self, failure: Signature, declared: str, run: str) -> list[WeakLabel]:
@@ -130,15 +133,6 @@ class Labeller:
         parent = self._taxonomy.scheme(function.scheme).parent
         if parent is not None and parent[1] != ANY:
             yield WeakLabel(*parent, f"{function.id}{IMPLIED}{parent[0]}", function.kind, short)
-
-
-def _matches(text: str, functions: Iterable[KeywordFunction]) -> dict[Function, str]:
-    """The functions whose pattern matches a text in lower case, with the match."""
-    return {
-        function: match[0]
-        for function in functions
-        if contains_any(text, function.needs) and (match := function.pattern.search(text))
-    }
 
 
 def _is_seen(function: ExecutionFunction, failure: Signature, declared: str) -> bool:
