@@ -64,26 +64,29 @@ class ConfusionFile(BaseModel):
 
 def of_bundle(bundle: Bundle, schemes: Sequence[str] = SCHEMES) -> list[Confusion]:
     """The matrices of those schemes that a bundle answers, from its own answers out of fold."""
-    return [_confusion(bundle, scheme) for scheme in schemes if bundle.held_out.get(scheme)]
-
-
-def _confusion(bundle: Bundle, scheme: str) -> Confusion:
-    one, answered = bundle.classifiers[scheme], bundle.held_out[scheme]
-    truth = {(row.repo, row.number): row.label for row in bundle.rows[scheme]}
-    matrix = [[0.0] * len(one.classes) for _ in one.classes]
-    for own in answered:
-        best = max(range(len(one.classes)), key=lambda place: own.probabilities[place])
-        matrix[one.classes.index(truth[own.repo, own.number])][best] += 1
-    return Confusion(
-        scheme=scheme,
-        classes=one.classes,
-        matrix=tuple(map(tuple, matrix)),
-        items=len(answered),
-        groups=one.groups,
-        learner=bundle.name,
-        settings={"split": "folds", "folds": one.settings.folds, "variant": bundle.variant},
-        source="answers out of fold of the training",
-    )
+    found = []
+    for scheme in schemes:
+        if not (answered := bundle.held_out.get(scheme)):
+            continue
+        one = bundle.classifiers[scheme]
+        truth = {(row.repo, row.number): row.label for row in bundle.rows[scheme]}
+        matrix = [[0.0] * len(one.classes) for _ in one.classes]
+        for own in answered:
+            best = own.probabilities.index(max(own.probabilities))
+            matrix[one.classes.index(truth[own.repo, own.number])][best] += 1
+        found.append(
+            Confusion(
+                scheme=scheme,
+                classes=one.classes,
+                matrix=tuple(map(tuple, matrix)),
+                items=len(answered),
+                groups=one.groups,
+                learner=bundle.name,
+                settings={"split": "folds", "folds": one.settings.folds, "variant": bundle.variant},
+                source="answers out of fold of the training",
+            )
+        )
+    return found
 
 
 def as_json(confusions: Sequence[Confusion]) -> bytes:

@@ -12,16 +12,12 @@ from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
     from torch_embers.classify.bundle import Bundle
-    from torch_embers.classify.labels.gold import GoldItem
-    from torch_embers.classify.questions import Question
     from torch_embers.store.store import Store
-
-    Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,36 +95,22 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
     wanted = {taxonomy.scheme(name).name for name in schemes} or set(taxonomy.schemes)
     items = {(item.repo, item.number): item for item in gold.load(store, taxonomy=taxonomy)}
     with store.read() as connection:
-        rows = connection.execute("SELECT repo, number, title FROM items").fetchall()
-    titles = {(repo, number): title or "" for repo, number, title in rows}
+        read = connection.execute("SELECT repo, number, title FROM items").fetchall()
+    titles = {(repo, number): title or "" for repo, number, title in read}
     found: list[Suspect] = []
     for question in questions(taxonomy):
-        if question.scheme in wanted and question.name in bundle.classifiers:
-            found += _of_question(question, bundle, items, titles)
+        if question.scheme not in wanted or question.name not in bundle.classifiers:
+            continue
+        classes = bundle.classifiers[question.name].classes
+        names = [f"not {question.member}" if value == NOT else value for value in classes]
+        rows = [
+            (items[key], own.probabilities, classes.index(truth))
+            for own in bundle.held_out.get(question.name, ())
+            if (key := (own.repo, own.number)) in items and (truth := question.truth(items[key])) in classes
+        ]
+        for error in likely_errors([row[1] for row in rows], [row[2] for row in rows]):
+            item = rows[error.place][0]
+            by, title = item.annotators[question.scheme], titles.get((item.repo, item.number), "")
+            labels = names[error.label], by, names[error.suggested]
+            found.append(Suspect(item.repo, item.number, title, question.scheme, *labels, error.margin))
     return sorted(found, key=lambda one: (-one.margin, one.repo, one.number, one.scheme))
-
-
-def _of_question(
-    question: Question, bundle: Bundle, items: Mapping[Key, GoldItem], titles: Mapping[Key, str]
-) -> list[Suspect]:
-    classes = bundle.classifiers[question.name].classes
-    rows = [
-        (items[key], own.probabilities, classes.index(truth))
-        for own in bundle.held_out.get(question.name, ())
-        if (key := (own.repo, own.number)) in items and (truth := question.truth(items[key])) in classes
-    ]
-    names = [f"not {question.member}" if value == NOT else value for value in classes]
-    return [
-        Suspect(
-            item.repo,
-            item.number,
-            titles.get((item.repo, item.number), ""),
-            question.scheme,
-            names[error.label],
-            item.annotators[question.scheme],
-            names[error.suggested],
-            error.margin,
-        )
-        for error in likely_errors([row[1] for row in rows], [row[2] for row in rows])
-        for item in (rows[error.place][0],)
-    ]

@@ -28,17 +28,13 @@ def folder() -> Path:
     raise InputError(f"models/{SHIPPED_EMBEDDER} is missing from this installation: reinstall torch-embers")
 
 
-def load(threads: int, place: Path | None = None) -> Embedder:
-    """Load the encoder.
-
-    Args:
-        threads: that run it.
-        place: its folder, when not that of ``folder``.
+def load(threads: int) -> Embedder:
+    """Load the encoder, to be run by that many threads.
 
     Raises:
         InputError: a file is missing, or not the one that the encoder was sealed with.
     """
-    place = place or folder()
+    place = folder()
     missing = [name for name in (prepared.ABOUT, prepared.GRAPH, prepared.TOKENS) if not (place / name).is_file()]
     if missing:
         raise InputError(f"{place / missing[0]} is missing: reinstall torch-embers")

@@ -22,12 +22,12 @@ from torch_embers.errors import InputError
 from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     import duckdb
     import numpy.typing as npt
 
-    from torch_embers.classify.embedding.embedder import Embedder, Progress, Vectors
+    from torch_embers.classify.embedding.embedder import Embedder, Vectors
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -172,8 +172,8 @@ def embed_items(
     embedder: Embedder,
     *,
     variant: Variant = VARIANT,
-    progress: Progress | None = None,
-    expects: Progress | None = None,
+    progress: Callable[[int], None] | None = None,
+    expects: Callable[[int], None] | None = None,
 ) -> Embedded:
     """Embed every item whose text has no vector of this model, batch by batch.
 

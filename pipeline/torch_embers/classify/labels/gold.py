@@ -27,8 +27,7 @@ _VOTES = """
         SELECT repo, number, scheme, value, annotator_kind, annotator FROM gold_labels
         UNION ALL
         SELECT repo, number, 'backend', unnest(backends), 'automated', 'catalog' FROM catalog
-    ) v LEFT JOIN items i ON i.repo = v.repo AND i.number = v.number
-    WHERE $repo IN ('', v.repo) ORDER BY ALL"""
+    ) v LEFT JOIN items i ON i.repo = v.repo AND i.number = v.number ORDER BY ALL"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +87,14 @@ def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
     return Answer(values, f"{kind}:{annotator}")
 
 
-def load(store: Store, repo: str | None = None, taxonomy: Taxonomy | None = None) -> list[GoldItem]:
+def load(store: Store, taxonomy: Taxonomy | None = None) -> list[GoldItem]:
     """All labelled items, by repository and number; backends are those of the catalog where nobody said better.
 
     Raises:
         StoreError: the database cannot be read.
     """
     with store.read() as connection:
-        rows = connection.execute(_VOTES, {"repo": repo or ""}).fetchall()
+        rows = connection.execute(_VOTES).fetchall()
     votes: dict[tuple[str, int], dict[str, list[tuple[str, str, str]]]] = defaultdict(lambda: defaultdict(list))
     dates: dict[tuple[str, int], datetime | None] = {}
     for name, number, scheme, value, kind, annotator, created in rows:
