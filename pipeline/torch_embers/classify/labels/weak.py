@@ -7,10 +7,9 @@ on gold labels (``label_model.py``). Weak labels are never stored as gold labels
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers import resources, toml_models
 from torch_embers.classify import text as cleaning
@@ -39,8 +38,7 @@ IMPLIED = "/"
 """Between the id of a function and the parent scheme in the name of the vote for the parent class."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeakLabel:
+class WeakLabel(NamedTuple):
     """One vote of one function; a row of ``weak_labels`` without item and time."""
 
     scheme: str

@@ -7,7 +7,6 @@ bug says more than any text.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.classify.labels.weak import EXECUTION, Labeller, WeakLabel
@@ -103,7 +102,7 @@ def _label_runs(store: Store, writer: Writer, labeller: Labeller) -> None:
 
 def _append(connection: duckdb.DuckDBPyConnection, votes: Sequence[tuple[str, int, WeakLabel]]) -> None:
     moment = now_utc()
-    made = [{"repo": repo, "number": number, **asdict(vote), "labelled_at": moment} for repo, number, vote in votes]
+    made = [{"repo": repo, "number": number, **vote._asdict(), "labelled_at": moment} for repo, number, vote in votes]
     rows.append(connection, "weak_labels", made)
 
 
