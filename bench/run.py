@@ -679,10 +679,10 @@ def search() -> str:
         f"connects, among {counts['issue']:,} issues and {counts['pull']:,} pull requests, by their titles (words: and bodies, which {results['issues_with_body']:,} of the issues have).",
         "`related`: one names the other; `same fix`: one pull request fixes both; `fix`: an issue and its fix. Two encoders:",
         f"{results['models']['before']} (before) and {results['models']['tuned']} (tuned, docs/encoder.md). `both and nearness`, what `embers similar` does,",
-        "prefers items with a near number; `far apart` are pairs that this cannot help; its numbers were chosen on none of these pairs. Of `related`",
+        "prefers items with a near number; `far apart` are pairs more than 4,000 numbers apart, which this helps little; its numbers were chosen on none of these pairs. Of `related`",
         "and `same fix` nothing was learned or chosen. All pairs are frozen in `bench/search_pairs.csv`. Those of `fix` were drawn after the encoder was tuned:",
         "about a fifth may be among those it learned from, so what it gains there is that of then (both: MRR 0.04 [0.01, 0.07]). In brackets 95 % intervals by bootstrap over queries. "
-        f"Aims: MRR 0.5, found among the first ten 0.7: {_search_aims(results['rows'])}.",
+        f"What was tried is in `bench/search_tried.json`. Aims: MRR 0.5, found among the first ten 0.7: {_search_aims(results['rows'])}.",
         "",
         "| pairs | order by | n | MRR | among the first ten |",
         "|---|---|---:|---:|---:|",

@@ -10,7 +10,7 @@ bench/search_pairs.csv, whatever else the database holds; where it lacks one of 
 another that it, the catalog or a comment names (`related`, both ways); two issues that one pull request fixes (`same fix`, both ways); an issue
 and the pull request that fixes it (`fix`; 150, drawn with a seed from all fixes that the database of 2026-11-24 held). The place of the partner
 counts among items of its kind alone. What the nearness of numbers adds and costs is measured, too, on all pairs and on those that are further apart
-than its reach. Its numbers were chosen on none of these pairs. The encoder learned from none of `related` and `same fix`; some of `fix` it may have
+than ``FAR``. Its numbers were chosen on none of these pairs. The encoder learned from none of `related` and `same fix`; some of `fix` it may have
 learned from (docs/encoder.md). Intervals: bootstrap over queries, 95 %; of differences, over the same draws. Written to bench/search.json.
 """
 
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, hstack
 from sklearn.feature_extraction.text import CountVectorizer
 
 from torch_embers import settings
@@ -50,6 +51,8 @@ SEED = 15
 NAMED = 20
 """Most missing items that are named."""
 WITHIN = 10
+FAR = 4000
+"""Pairs of which the numbers are further apart, about ten weeks of the tracker, are also measured by themselves."""
 CHECKED = 5
 """Queries whose words are counted as `embers similar` counts them, too."""
 SAMPLES = 10_000
@@ -106,11 +109,14 @@ def shared_words(store: Store, queries: Iterable[int]) -> dict[int, list[int]]:
             "SELECT number, coalesce(title, ''), coalesce(body, '') FROM items WHERE repo = ? ORDER BY number", [REPO]
         ).fetchall()
     places = {number: place for place, (number, _, _) in enumerate(rows)}
-    terms, weights = _weights([(title, body) for _, title, body in rows], rules)
+    asked = {
+        number: query_words(model_text(*rows[places[number]][1:], variant="title_body"), rules.words.query_words)
+        for number in sorted(set(queries))
+    }
+    names = sorted({word for words in asked.values() for word in words if "_" in word})
+    terms, weights = _weights([(title, body) for _, title, body in rows], names, rules)
     numbers, found = np.array(list(places)), {}
-    for number in sorted(set(queries)):
-        _, title, body = rows[places[number]]
-        words = query_words(model_text(title, body, variant="title_body"), rules.words.query_words)
+    for number, words in asked.items():
         score = np.asarray(weights[:, [terms[word] for word in words if word in terms]].sum(axis=1)).ravel()
         score[places[number]] = 0
         order = np.lexsort((numbers, -score))[: rules.fusion.depth]
@@ -126,18 +132,23 @@ def shared_words(store: Store, queries: Iterable[int]) -> dict[int, list[int]]:
     return found
 
 
-def _weights(texts: Sequence[tuple[str, str]], rules: SearchRules) -> tuple[dict[str, int], csc_matrix]:
-    """What each word adds to each text's score: its column, and float64 [texts, words]."""
+def _weights(
+    texts: Sequence[tuple[str, str]], names: Sequence[str], rules: SearchRules
+) -> tuple[dict[str, int], csc_matrix]:
+    """What each word, and each of ``names``, adds to each text's score: its column, and float64 [texts, words and names]."""
     how = rules.words
     counter = CountVectorizer(token_pattern=r"[^\W_]+", dtype=np.float64)
-    counted = counter.fit_transform(
-        f"{title} " * how.weight_of_title + body[: how.body_chars] for title, body in texts
-    ).tocsr()
-    length, holding = counted.sum(axis=1).A1, np.diff(counted.tocsc().indptr)
-    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5))
+    whole = [f"{title} ".lower() * how.weight_of_title + body[: how.body_chars].lower() for title, body in texts]
+    words = counter.fit_transform(whole)
+    length = words.sum(axis=1).A1
+    named = csr_matrix([[text.count(name) for name in names] for text in whole], shape=(len(whole), len(names)))
+    counted = hstack([words, named]).tocsr()
+    holding = np.diff(counted.tocsc().indptr)
+    rarity = np.log1p((len(texts) - holding + 0.5) / (holding + 0.5)) ** how.rarity
     size = np.repeat(how.saturation * (1 - how.length + how.length * length / length.mean()), np.diff(counted.indptr))
     counted.data = rarity[counted.indices] * counted.data * (how.saturation + 1) / (counted.data + size)
-    return counter.vocabulary_, counted.tocsc()
+    columns = {name: len(counter.vocabulary_) + place for place, name in enumerate(names)}
+    return counter.vocabulary_ | columns, counted.tocsc()
 
 
 def places(
@@ -204,10 +215,10 @@ def measure(store: Store) -> tuple[list[dict[str, object]], list[dict[str, objec
     """A row per kind of pair and way, and what tuning changes."""
     wanted = pairs(store)
     words = shared_words(store, (query for _, asked in wanted.values() for query, _ in asked))
-    found, reach = places(store, wanted, words), SearchRules.load().nearness.reach
+    found = places(store, wanted, words)
     rows, gains = [], []
     for name, (_, asked) in wanted.items():
-        apart = [abs(query - partner) > reach for query, partner in asked]
+        apart = [abs(query - partner) > FAR for query, partner in asked]
         for part, chosen in ((name, range(len(asked))), (f"{name}, far apart", np.flatnonzero(apart).tolist())):
             draws = resampled([asked[place][0] for place in chosen])
             scored = {way: scores([ranks[place] for place in chosen]) for way, ranks in found[name].items()}

@@ -60,11 +60,13 @@ def test_an_item_that_both_orders_put_first_is_first() -> None:
 
 
 def test_of_items_alike_the_one_with_the_nearer_number_is_first_and_one_far_off_keeps_its_place() -> None:
-    rules = NearnessRules(weight=4, weight_reason="-", reach=100, reach_reason="-")
+    rules = NearnessRules(reach=100, reach_reason="-", power=0.5, power_reason="-")
     near, far, elsewhere = (REPO, 90), (REPO, 9_000), ("x/y", 101)
     factor = nearness((REPO, 100), rules)
-    assert factor(elsewhere) == 1
-    assert factor(near) == pytest.approx(1 + 4 * math.exp(-0.1))
+    assert factor((REPO, 100)) == 1
+    assert factor(near) == pytest.approx(1.1**-0.5)
+    assert factor((REPO, 200)) == factor((REPO, 0)) == pytest.approx(2**-0.5)
+    assert factor(elsewhere) == 0
     assert fuse([[far, near]], 5) == [far, near]
     assert fuse([[far, near]], 5, factor) == [near, far]
     assert fuse([[far, elsewhere]], 5, factor) == [far, elsewhere]
@@ -81,13 +83,27 @@ def test_a_fused_order_holds_every_item_once_and_keeps_an_order_that_all_share(
 # ---- words ----------------------------------------------------------------------------------------------------------
 
 
-def test_words_of_a_query_are_split_as_those_of_the_items() -> None:
-    assert query_words("torch.nn.Conv_transpose2d: É x, x", 99) == ["torch", "nn", "conv", "transpose2d", "é", "x"]
+def test_words_of_a_query_are_split_as_those_of_the_items_and_its_names_come_whole_behind_them() -> None:
+    words = ["torch", "nn", "conv", "transpose2d", "é", "x"]
+    assert query_words("torch.nn.Conv_transpose2d: É x, x _x x_", 99) == [*words, "conv_transpose2d"]
     assert query_words("a b c", 2) == ["a", "b"]
+    assert query_words("a_b b_a c__c d_", 2) == ["a", "b", "a_b", "b_a"]
 
 
-def plain_bm25(texts: dict[int, str], words: Sequence[str], k1: float, b: float) -> dict[int, float]:
-    """The formula, read off the paper."""
+def test_a_name_counts_more_where_it_stands_whole(database: Path) -> None:
+    titles = ["the sparse mask of a sparse index", "index_sparse_mask is slow", "sparse_mask is slow", "tests"]
+    store = store_of(database, [item(n, title, "sparse_mask " * (n == 4)) for n, title in enumerate(titles, start=1)])
+    with store.read() as connection:
+        found = by_words(connection, query_words("Sparse_Mask", 9), SearchRules.load())
+        apart = by_words(connection, ["sparse", "mask"], SearchRules.load())
+    assert [hit.number for hit in found] == [3, 2, 4, 1]
+    scores = {hit.number: hit.score for hit in apart}
+    assert found[-1].score == pytest.approx(scores[1])
+    assert all(hit.score > scores[hit.number] for hit in found[:-1])
+
+
+def plain_bm25(texts: dict[int, str], words: Sequence[str], k1: float, b: float, power: float) -> dict[int, float]:
+    """The formula, read off the paper, but for the power of the rarity."""
     split = {number: text.lower().split() for number, text in texts.items()}
     average = sum(map(len, split.values())) / len(split)
     scores = {}
@@ -96,7 +112,7 @@ def plain_bm25(texts: dict[int, str], words: Sequence[str], k1: float, b: float)
         for word in words:
             holding = sum(word in other for other in split.values())
             if times := counts[word]:
-                rarity = math.log(1 + (len(split) - holding + 0.5) / (holding + 0.5))
+                rarity = math.log(1 + (len(split) - holding + 0.5) / (holding + 0.5)) ** power
                 part = rarity * times * (k1 + 1) / (times + k1 * (1 - b + b * len(own) / average))
                 scores[number] = scores.get(number, 0.0) + part
     return scores
@@ -116,7 +132,8 @@ def test_scores_are_those_of_bm25(titles: list[str], words: set[str]) -> None:
             "INSERT INTO items VALUES (?, ?, ?, NULL)", [(REPO, n, t) for n, t in enumerate(titles, start=1)]
         )
         found = {hit.number: hit.score for hit in by_words(connection, sorted(words), rules)}
-    assert found == pytest.approx(plain_bm25(texts, sorted(words), rules.words.saturation, rules.words.length))
+    how = rules.words
+    assert found == pytest.approx(plain_bm25(texts, sorted(words), how.saturation, how.length, how.rarity))
 
 
 # ---- both -----------------------------------------------------------------------------------------------------------

@@ -38,14 +38,15 @@ def fuse(orders: Iterable[Sequence[Key]], constant: int, factor: Callable[[Key],
 
 
 def nearness(own: Key, rules: NearnessRules) -> Callable[[Key], float]:
-    """How much more an item counts that came soon before or after an item of the same repository.
+    """How much an item counts by how far its number is from that of an item of the same repository: from 1 down to 0.
 
-    Numbers are given in the order in which items come, and many items lack a date.
+    Numbers are given in the order in which items come, and many items lack a date. A power falls slowly where it is
+    far, so that of two old items the one that fits better stays first. An item of another repository comes last.
     """
     repo, number = own
 
     def factor(key: Key) -> float:
         apart = abs(key[1] - number) if key[0] == repo else math.inf
-        return 1 + rules.weight * math.exp(-apart / rules.reach)
+        return math.pow(1 + apart / rules.reach, -rules.power)
 
     return factor

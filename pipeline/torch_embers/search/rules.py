@@ -18,6 +18,7 @@ class WordRules(toml_models.Explained):
     body_chars: int
     saturation: float
     length: float
+    rarity: float = Field(ge=0)
     query_words: int
 
 
@@ -29,10 +30,10 @@ class FusionRules(toml_models.Explained):
 
 
 class NearnessRules(toml_models.Explained):
-    """``[nearness]``: how much more an item counts whose number is near to that of the item that is asked about."""
+    """``[nearness]``: how much less an item counts whose number is far from that of the item that is asked about."""
 
-    weight: float = Field(ge=0)
     reach: float = Field(gt=0)
+    power: float = Field(ge=0)
 
 
 class DuplicateRules(toml_models.Explained):

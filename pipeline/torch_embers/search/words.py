@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[^\W_]+")
 """What ``words.sql`` splits texts into: letters and digits, so that ``conv_transpose2d`` is two words on both sides."""
+_NAME = re.compile(r"[^\W_]+(?:_+[^\W_]+)+")
+"""A name of several words, which counts whole, too."""
 
 
 class Scored(NamedTuple):
@@ -28,9 +30,9 @@ class Scored(NamedTuple):
 
 
 def query_words(text: str, most: int) -> list[str]:
-    """The first ``most`` different words of a text, in lower case."""
-    found = dict.fromkeys(word.lower() for word in _WORD.findall(text))
-    return list(found)[:most]
+    """The first ``most`` different words of a text, then the first ``most`` names with underscores, in lower case."""
+    words, names = (dict.fromkeys(map(str.lower, pattern.findall(text))) for pattern in (_WORD, _NAME))
+    return [*list(words)[:most], *list(names)[:most]]
 
 
 def by_words(
@@ -46,7 +48,7 @@ def by_words(
 
     Args:
         connection: to read from.
-        words: of the query, in lower case.
+        words: of the query, in lower case, as ``query_words`` gives them.
         rules: how words count, and how many items come back.
         repo: only items of this repository are counted and found; empty for all.
         among: only these, as owner/name#number.
@@ -54,7 +56,8 @@ def by_words(
     """
     query = resources.package_file("search", "words.sql").read_text(encoding="utf-8")
     parameters = {
-        "words": list(words),
+        "words": [word for word in words if "_" not in word],
+        "names": [word for word in words if "_" in word],
         "repo": repo,
         "everything": among is None,
         "among": list(among or ()),
@@ -63,6 +66,7 @@ def by_words(
         "body_chars": rules.words.body_chars,
         "saturation": rules.words.saturation,
         "length": rules.words.length,
+        "rarity": rules.words.rarity,
         "depth": rules.fusion.depth,
     }
     return [Scored(*row) for row in connection.execute(query, parameters).fetchall()]
