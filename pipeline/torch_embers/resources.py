@@ -22,17 +22,26 @@ def in_checkout() -> bool:
     return (CHECKOUT_DIR / "pyproject.toml").is_file() and (CHECKOUT_DIR / "data").is_dir()
 
 
+def shipped(*parts: str) -> Path:
+    """Return the path of a file or folder that comes with embers.
+
+    Raises:
+        InputError: it is in neither home (a broken installation).
+    """
+    for home in (CHECKOUT_DIR, SHIPPED_DIR):
+        path = home.joinpath(*parts)
+        if path.exists():
+            return path
+    raise InputError(f"{'/'.join(parts)} is missing from this installation: reinstall torch-embers")
+
+
 def data_file(name: str) -> Path:
     """Return the path of ``data/<name>``.
 
     Raises:
         InputError: the file is in neither home (a broken installation).
     """
-    for home in (CHECKOUT_DIR / "data", SHIPPED_DIR / "data"):
-        path = home / name
-        if path.is_file():
-            return path
-    raise InputError(f"data/{name} is missing from this installation: reinstall torch-embers")
+    return shipped("data", name)
 
 
 def licence_text() -> str:
@@ -41,10 +50,7 @@ def licence_text() -> str:
     Raises:
         InputError: the file is in neither home (a broken installation).
     """
-    for home in (CHECKOUT_DIR, SHIPPED_DIR):
-        if (home / "LICENSE").is_file():
-            return (home / "LICENSE").read_text(encoding="utf-8")
-    raise InputError("LICENSE is missing from this installation: reinstall torch-embers")
+    return shipped("LICENSE").read_text(encoding="utf-8")
 
 
 def analysis_text(*parts: str) -> str:
@@ -53,11 +59,7 @@ def analysis_text(*parts: str) -> str:
     Raises:
         InputError: the file is in neither home (a broken installation).
     """
-    for home in (CHECKOUT_DIR / "analysis", SHIPPED_DIR / "analysis"):
-        path = home.joinpath(*parts)
-        if path.is_file():
-            return path.read_text(encoding="utf-8")
-    raise InputError(f"analysis/{'/'.join(parts)} is missing from this installation: reinstall torch-embers")
+    return shipped("analysis", *parts).read_text(encoding="utf-8")
 
 
 def package_file(*parts: str) -> Path:

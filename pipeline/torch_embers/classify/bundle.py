@@ -21,6 +21,7 @@ from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.features import readable
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier, transformed
+from torch_embers.classify.text import Variant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +69,7 @@ class _About(BaseModel):
     """``bundle.json``."""
 
     name: str
-    variant: str
+    variant: Variant
     embedding: str
     taxonomy: str
     classifiers: Annotated[dict[str, _Learned], Field(min_length=1)]
@@ -81,8 +82,8 @@ class Bundle:
     """The classifiers of all questions with what they were trained for."""
 
     name: str
-    variant: str
-    """Text that they read: title, title_body or thread."""
+    variant: Variant
+    """Text that they read."""
     embedding: str
     """Model and weights of their vectors, without the arithmetic: ``all-MiniLM-L6-v2@53aa51172d14``."""
     taxonomy: str
@@ -210,11 +211,6 @@ def shipped_folder() -> Path:
     """Where the classifier that comes with embers lies.
 
     Raises:
-        ModelError: this installation has none.
+        InputError: this installation has none.
     """
-    for home in (resources.CHECKOUT_DIR / "models", resources.SHIPPED_DIR / "models"):
-        if (home / SHIPPED / FILE).is_file():
-            return home / SHIPPED
-    raise ModelError(
-        "this installation has no classifier: reinstall torch-embers, or train one with `embers classify --train`"
-    )
+    return resources.shipped("models", SHIPPED)

@@ -91,8 +91,7 @@ def _embed_for_search(
     searching = embed.load_embedder()
     if searching.model_id != embedder.model_id:
         progress.said(f"vectors of {searching.model_id} for search")
-        variant: Any = bundle.variant
-        vectors.embed_items(store, writer, spread(searching), variant=variant)
+        vectors.embed_items(store, writer, spread(searching), variant=bundle.variant)
 
 
 def label_texts(texts: Sequence[str], model: Path | None) -> list[Label]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class LabelReasons:
     likeliest: str
     probability: float
     provenance: str
-    terms: Sequence[tuple[str, float]]
+    terms: Sequence[Reason]
     """Strongest terms with their weight for the label."""
     votes: Sequence[tuple[WeakLabel, float | None]]
     """With the log-odds that each adds; ``None`` where it does not count: a run decides by itself, other votes may not
@@ -92,7 +92,7 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
     if not titles:
         raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
     title, body = titles[0]
-    variant: Any = bundle.variant
+    variant = bundle.variant
     text = model_text(title or "", body, [said for (said,) in comments], variant)
     if not rows and not (text_hash(text) and legible(text)):
         raise InputError(f"{repo}#{number} has no labels: its {variant} holds no words that the classifier reads")
@@ -117,8 +117,7 @@ def explain(store: Store, bundle: Bundle, repo: str, number: int, count: int = 5
             [terms] = classifier.terms(transformed(classifier.features, items), [best], count)
         weights = classifier.vote_weights() if classifier else {}
         counted = _votes(votes, scheme, best, weights)
-        said = [(reason.term, reason.weight) for reason in terms]
-        labels.append(LabelReasons(scheme, value, best, probability, provenance, said, counted, learned.get(name)))
+        labels.append(LabelReasons(scheme, value, best, probability, provenance, terms, counted, learned.get(name)))
     labelled = {(item.repo, item.number): item.labels for item in gold.load(store)}
     near = [h for h in similar(store, repo, number, NEAR, variant=variant) if (h.repo, h.number) in labelled]
     return Explanation(title or "", labels, [(hit, labelled[hit.repo, hit.number]) for hit in near[:count]])

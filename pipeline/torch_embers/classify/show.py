@@ -58,7 +58,7 @@ def _print_label(label: LabelReasons) -> None:
     how = HOW.get(label.provenance, "")
     out.print(f"{label.scheme}: {plain(said)}, probability {label.probability:.2f}{how}")
     if label.terms:
-        out.print(f"    terms: {plain(', '.join(f'{term} {weight:+.2f}' for term, weight in label.terms))}")
+        out.print(f"    terms: {plain(', '.join(f'{one.term} {one.weight:+.2f}' for one in label.terms))}")
     for vote, weight in label.votes:
         worth = "decides" if vote.kind == "execution" else "not counted"
         if weight is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.bundle import weights_of
@@ -68,17 +68,16 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
         InputError: the vectors are of another model than the classifiers were trained on.
     """
     check_embedding(bundle, embedder)
-    variant: Any = bundle.variant
     embedded = embed_items(
         store,
         writer,
         embedder,
-        variant=variant,
+        variant=bundle.variant,
         progress=progress.advanced,
         expects=lambda items: progress.expects(2 * items),
     )
     with store.read() as connection:
-        asked = {"variant": variant, "model": bundle.version, "rules": Labeller.load().digest}
+        asked = {"variant": bundle.variant, "model": bundle.version, "rules": Labeller.load().digest}
         rows = connection.execute(_PENDING, asked).fetchall()
     pending = {(repo, number): votes for repo, number, votes in rows}
     progress.expects(embedded.items + len(pending))
@@ -86,7 +85,7 @@ def classify(store: Store, writer: Writer, bundle: Bundle, embedder: Embedder, p
     answered: Counter[str] = Counter()
     abstained: Counter[str] = Counter()
     executed = done = 0
-    for todo in text_batches(store, variant, only=pending):
+    for todo in text_batches(store, bundle.variant, only=pending):
         vectors = stored_vectors(store, embedder.model_id, embedder.dim, [item.text_hash for item in todo])
         keys = [(item.repo, item.number) for item in todo]
         with store.read() as connection:

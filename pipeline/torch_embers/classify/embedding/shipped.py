@@ -21,11 +21,7 @@ def folder() -> Path:
     Raises:
         InputError: this installation has none.
     """
-    homes = [home / "models" / SHIPPED_EMBEDDER for home in (resources.CHECKOUT_DIR, resources.SHIPPED_DIR)]
-    for home in homes:
-        if home.is_dir():
-            return home
-    raise InputError(f"models/{SHIPPED_EMBEDDER} is missing from this installation: reinstall torch-embers")
+    return resources.shipped("models", SHIPPED_EMBEDDER)
 
 
 def load(threads: int) -> Embedder:
