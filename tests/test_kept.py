@@ -54,6 +54,13 @@ def edit(path: Path, **change: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
 
 
+def learned(folder: Path, **change: object) -> None:
+    """Change what the bundle says of its classifier, and seal it again."""
+    [about] = json.loads((folder / FILE).read_text())["classifiers"].values()
+    edit(folder / FILE, classifiers={"consequence": about | change})
+    kept.seal(folder)
+
+
 def resealed(folder: Path, content: bytes) -> None:
     (folder / ESTIMATORS).write_bytes(content)
     kept.seal(folder)
@@ -100,6 +107,18 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "no classifiers": lambda at: (edit(at / FILE, classifiers={}), kept.seal(at)),
     "unknown classes": lambda at: (
         edit(at / FILE, classifiers={"consequence": {"classes": ["a"], "votes": {}, "threshold": 1, "trained_on": {}}}),
+        kept.seal(at),
+    ),
+    "a key more": lambda at: (edit(at / FILE, more=1), kept.seal(at)),
+    "a vote for a class that is not there": lambda at: learned(at, votes={"title-segfault": "elsewhere"}),
+    "a threshold that is no number": lambda at: learned(at, threshold="nan"),
+    "a threshold below 0": lambda at: learned(at, threshold=-1),
+    "a held-out answer that is no number": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, "nan", 0.5, 0.5]]}),
+        kept.seal(at),
+    ),
+    "a held-out answer above 1": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 7, 0.5, 0.5]]}),
         kept.seal(at),
     ),
     "held-out answers of another shape": lambda at: (

@@ -88,6 +88,9 @@ def test_words_of_a_query_are_split_as_those_of_the_items_and_its_names_come_who
     assert query_words("torch.nn.Conv_transpose2d: É x, x _x x_", 99) == [*words, "conv_transpose2d"]
     assert query_words("a b c", 2) == ["a", "b"]
     assert query_words("a_b b_a c__c d_", 2) == ["a", "b", "a_b", "b_a"]
+    assert query_words("__init__ __a__b_ ___", 9) == ["init", "a", "b", "a__b"]
+    # took hours when a name was looked for anew from every letter
+    assert query_words("x" * 1_000_000, 9) == ["x" * 1_000_000]
 
 
 def test_a_name_counts_more_where_it_stands_whole(database: Path) -> None:

@@ -82,6 +82,8 @@ def test_where_the_two_annotators_differ_a_third_decided() -> None:
         ({"part": "train"}, "line 2: part"),
         ({"kind": None}, "line 2: kind"),
         ({"surprise": 1}, "line 2: surprise"),
+        ({"key": "abc", "number": None}, "line 2: key"),
+        ({"number": -5}, "line 2: number"),
     ],
 )
 def test_a_line_that_is_no_item_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
@@ -95,9 +97,17 @@ def test_a_line_that_is_no_item_is_named(tmp_path: Path, change: dict[str, Any],
 def test_an_item_that_stands_twice_is_named(tmp_path: Path) -> None:
     first, *_ = lines()
     path = tmp_path / "wild.jsonl"
-    path.write_text(f"{json.dumps(first)}\n" * 2, encoding="utf-8")
-    with pytest.raises(InputError, match=f"line 2: {first['sample']} {first['key']} stands twice"):
-        wild.load(path)
+    for sample in (first["sample"], "another sample"):
+        path.write_text(f"{json.dumps(first)}\n{json.dumps(first | {'sample': sample})}\n", encoding="utf-8")
+        with pytest.raises(InputError, match=f"line 2: {sample} {first['key']} stands twice"):
+            wild.load(path)
+
+
+def test_a_title_may_hold_any_separator_but_a_line_feed(tmp_path: Path) -> None:
+    first = lines()[0] | {"title": "a\u2028b\x85c"}
+    path = tmp_path / "wild.jsonl"
+    path.write_text(json.dumps(first, ensure_ascii=False), encoding="utf-8")
+    assert [item.title for item in wild.load(path)] == [first["title"]]
 
 
 @pytest.mark.slow

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.features import readable
 from torch_embers.classify.learning.kept import ModelError
@@ -41,7 +41,7 @@ class HeldOut(NamedTuple):
 
     repo: str
     number: int
-    probabilities: tuple[float, ...]
+    probabilities: tuple[Annotated[float, Field(ge=0, le=1)], ...]
 
 
 class TrainingRow(NamedTuple):
@@ -55,17 +55,17 @@ class TrainingRow(NamedTuple):
     """``gold:<kind>:<annotator>``, or ``weak:<functions>``."""
 
 
-class _Learned(BaseModel):
+class _Learned(toml_models.Entry):
     """What ``bundle.json`` says of one classifier; fields of ``Classifier``."""
 
     classes: tuple[str, ...]
     votes: dict[str, str]
-    threshold: Annotated[float, BeforeValidator(lambda found: math.inf if found is None else found)]
+    threshold: Annotated[float, BeforeValidator(lambda found: math.inf if found is None else found), Field(ge=0)]
     trained_on: dict[str, int]
     groups: int
 
 
-class _About(BaseModel):
+class _About(toml_models.Entry):
     """``bundle.json``."""
 
     name: str
@@ -189,6 +189,8 @@ def _classifier(name: str, about: _Learned, estimators: Mapping[str, Any]) -> Cl
     estimator = estimators[f"estimator {name}"]
     if tuple(estimator.classes_.tolist()) != about.classes:
         raise ValueError(f"the classes of {name} are others")
+    if unknown := sorted(set(about.votes.values()) - set(about.classes)):
+        raise ValueError(f"votes of {name} name a class that it has not: {unknown[0]}")
     return Classifier(
         question=name,
         **dict(about),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ValidationError, ValidationInfo, model_validator
+from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from torch_embers import resources, toml_models
 from torch_embers.classify.labels.gold import Answer, GoldItem
@@ -45,9 +45,9 @@ class WildItem(toml_models.Entry):
 
     sample: str
     """Of which list of items it was drawn."""
-    key: str
+    key: str = Field(pattern="^[0-9]{1,18}$")
     """Its number, or its id in GitHub's REST API where the list has no numbers."""
-    number: int | None
+    number: int | None = Field(ge=1)
     created_at: str
     title: str
     part: Literal["development", "test", "recent"]
@@ -103,11 +103,12 @@ def load(path: Path | None = None) -> list[WildItem]:
     """
     path = path or resources.data_file(FILE)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with path.open(encoding="utf-8") as file:
+            lines = list(file)  # by line feeds alone: a title may hold other separators
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"wild labels {path}: {error}") from None
     taxonomy = Taxonomy.load()
-    items: dict[tuple[str, str], WildItem] = {}
+    items: dict[tuple[bool, int], WildItem] = {}
     for number, line in enumerate(lines, start=1):
         try:
             item = WildItem.model_validate_json(line, context=taxonomy)
@@ -117,9 +118,10 @@ def load(path: Path | None = None) -> list[WildItem]:
             raise InputError(
                 f"wild labels {path}, line {number}: {where} {first['msg']}".replace(":  ", ": ")
             ) from None
-        if (item.sample, item.key) in items:
+        same = (item.number is None, item.number or int(item.key))  # in whichever sample: no item is in two parts
+        if same in items:
             raise InputError(f"wild labels {path}, line {number}: {item.sample} {item.key} stands twice")
-        items[item.sample, item.key] = item
+        items[same] = item
     return list(items.values())
 
 
