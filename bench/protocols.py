@@ -1,11 +1,10 @@
-"""Run the published protocols: `python bench/protocols.py --data FOLDER [mhnurf] [nlbse] [labelled] [gold] [--tuned]`.
+"""Run the published protocols: `python bench/protocols.py --data FOLDER [mhnurf] [labelled] [gold]`.
 
 FOLDER holds the files named below; they are not part of the project. Vectors are kept in a scratch file, so that a second run is quick.
-What comes out goes into bench/protocols.json, each part under its name; docs/evaluation.md is made from it. `--tuned` also runs NLBSE'24
-with an embedder that is tuned on the training half of each fold.
+What comes out goes into bench/protocols.json, each part under its name; docs/evaluation.md is made from it. NLBSE'24 has a script of its own,
+bench/nlbse.py.
 
 - mhnurf: issues of PyTorch, performance or memory cost against the rest, 30 published splits.
-- nlbse: issue reports of five projects, cross-validation of the train half.
 - labelled: what people said of PyTorch's reports, pull requests and commits: symptom, root cause, the maintainers' own labels.
 - gold: the catalog from real bodies where there are any; and the selection bias of settings chosen on the same items.
 """
@@ -30,8 +29,6 @@ import published as protocols
 from published import (
     MHNURF_PUBLISHED,
     MHNURF_SETTINGS,
-    NLBSE_PUBLISHED,
-    NLBSE_SETTINGS,
 )
 from torch_embers.classify.embedding.embed import load_embedder, usable_cores
 from torch_embers.classify.embedding.weights import DEFAULT_MODEL
@@ -127,7 +124,12 @@ def cells(path: Path) -> pd.DataFrame:
 def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
     frame = cells(data / "mhnurf_pytorch.csv.gz")
     found = {}
-    ways = (TfidfBaseline(), Hybrid(name="hybrid, default settings"), Hybrid(MHNURF_SETTINGS))
+    ways = (
+        TfidfBaseline(),
+        Hybrid(name="hybrid, default settings"),
+        Hybrid(MHNURF_SETTINGS),
+        protocols.PerView(MHNURF_SETTINGS),
+    )
     for learner, seeds in [(who, seeds) for seeds in (None, OTHER_SEEDS) for who in ways]:
         result = protocols.mhnurf(frame, embed, learner, seeds)
         print(
@@ -140,27 +142,6 @@ def run_mhnurf(data: Path, embed: Embed) -> dict[str, Any]:
             "spread": result.spread,
             "scores": result.scores,
         }
-    return found
-
-
-def run_nlbse(data: Path, embed: Embed, *, tuned: bool, folds: int, repeats: int) -> dict[str, Any]:
-    from torch_embers.evaluate.tune import Tuned  # needs the extra `tune`, which no other part does
-
-    frame = cells(data / "nlbse2024_train.csv.gz")
-    plain = Hybrid(NLBSE_SETTINGS)
-    found: dict[str, Any] = {}
-    ways = [(TfidfBaseline(), False), (plain, False), (plain, True)]
-    ways += [(Tuned(plain), False), (Tuned(plain), True)] if tuned else []
-    for learner, grouped in ways:
-        result = protocols.nlbse(frame, embed, learner, folds, repeats, grouped=grouped)
-        mean = float(np.mean([one.mean for one in result.values()]))
-        name = f"{learner.name}{' grouped' if grouped else ''}"
-        each = " ".join(f"{repo.split('/')[-1]} {one.mean:.3f}" for repo, one in result.items())
-        print(
-            f"nlbse   {name:20} {mean:.4f} ({folds} folds x {repeats}; published on the hidden test half {NLBSE_PUBLISHED}) {each}",
-            flush=True,
-        )
-        found[name] = {"mean": mean, **{repo: one.scores for repo, one in result.items()}}
     return found
 
 
@@ -258,22 +239,17 @@ def run_gold(data: Path, embed: Embed) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", choices=["mhnurf", "nlbse", "labelled", "gold"], help="all when left out")
+    parser.add_argument("what", nargs="*", choices=["mhnurf", "labelled", "gold"], help="all when left out")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--tuned", action="store_true")
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--scratch", type=Path, default=Path("protocol-vectors.npz"))
     parser.add_argument("--out", type=Path, default=OUT, help="parts that were not run stay as they are in it")
     given = parser.parse_args()
-    embed, what = kept(given.scratch), given.what or ["mhnurf", "nlbse", "labelled", "gold"]
+    embed, what = kept(given.scratch), given.what or ["mhnurf", "labelled", "gold"]
     found: dict[str, Any] = json.loads(given.out.read_text(encoding="utf-8")) if given.out.is_file() else {}
     for part in what:
         match part:
             case "mhnurf":
                 found[part] = run_mhnurf(given.data, embed)
-            case "nlbse":
-                found[part] = run_nlbse(given.data, embed, tuned=given.tuned, folds=given.folds, repeats=given.repeats)
             case "labelled":
                 found[part] = run_labelled(given.data, embed)
             case _:

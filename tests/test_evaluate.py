@@ -18,7 +18,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from labelled import items as table_of
-from published import gold_groups, gold_items, mhnurf_splits, nlbse
+from published import gold_groups, gold_items, mhnurf_splits
 from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
@@ -157,17 +157,6 @@ def test_the_published_splits_are_reproduced() -> None:
     assert len(splits) == 30
     assert {(len(split.train), len(split.test)) for split in splits} == {(601, 151)}
     assert splits[0].test[:5].tolist() == mhnurf_splits(752)[0].test[:5].tolist()
-
-
-def test_nlbse_scores_each_repository_by_itself() -> None:
-    pandas = pytest.importorskip("pandas")
-    texts, labels = examples(6)
-    frame = pandas.DataFrame({"repo": ["a", "b"] * 9, "label": labels, "title": texts, "body": [""] * 18})
-    found = nlbse(frame, embed, Majority(), folds=2, repeats=2)
-    assert sorted(found) == ["a", "b"]
-    assert len(found["a"].scores) == 2
-    with pytest.raises(InputError, match="no column"):
-        nlbse(frame.drop(columns="body"), embed)
 
 
 @pytest.mark.slow

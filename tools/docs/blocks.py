@@ -142,6 +142,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-labelled": protocols.labelled,
         "evaluation-chosen": protocols.chosen,
         "evaluation-mhnurf": protocols.mhnurf_protocol,
+        "evaluation-nlbse": protocols.nlbse_protocol,
         # fix-tests.md, fix-tests-list.md
         "fix-test-reasons": fix_tests.reasons,
         "fix-tests-by-class": fix_tests.by_class,

@@ -1,4 +1,4 @@
-"""docs/evaluation.md: published protocols and labels by people, from bench/protocols.json; and the aims."""
+"""docs/evaluation.md: published protocols, and labels by people (bench/protocols.json, nlbse.json); and the aims."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from .markdown import cell, code, table
 from .places import measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 PROTOCOLS = "protocols.json"
 """What bench/protocols.py wrote; its data is not part of the project."""
+PER_VIEW = "hybrid, one per view"
+NLBSE = "nlbse.json"
+"""What bench/nlbse.py wrote."""
 MHNURF_AIM, NLBSE_AIM = 0.83, 0.84
 
 
@@ -55,19 +58,34 @@ def mhnurf_protocol() -> str:
     return table(("learner, splits", "mean macro-F1:", "standard deviation over splits:"), rows)
 
 
+def nlbse_protocol() -> str:
+    """NLBSE'24: each way by itself, sets that the other folds chose, and the best set of all."""
+    found = measured(NLBSE)["rows"]
+    sets = [row for row in found if "ways" in row]
+    best = max(sets, key=lambda row: row["mean"])
+    shown = [(", ".join(code(way) for way in row["ways"]), row) for row in sets if len(row["ways"]) == 1]
+    shown += [("ways that the other four folds choose", _chosen_elsewhere(found))]
+    shown += [(f"best of all {len(sets)} sets: {', '.join(code(way) for way in best['ways'])}", best)]
+    repos = [name for name in best if "/" in name]
+    rows = [(name, *(f"{row[place]:.3f}" for place in ("mean", *repos))) for name, row in shown]
+    return table(("averaged", "mean:", *(f"{name.rpartition('/')[2]}:" for name in repos)), rows)
+
+
+def _chosen_elsewhere(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next(row for row in rows if "chosen" in row)
+
+
 def aims() -> str:
     """Aim, what came out, and the command that says so."""
     gold, by_time = reports(EVALUATION), reports(BY_TIME)
     run = measured(PROTOCOLS)
     mhnurf = run["mhnurf"]
-    published, other = mhnurf["hybrid"], mhnurf["hybrid, other splits"]
-    best = max(
-        ((name, one["mean"]) for name, one in run["nlbse"].items() if "grouped" not in name), key=lambda one: one[1]
-    )
+    published, other = mhnurf[PER_VIEW], mhnurf[f"{PER_VIEW}, other splits"]
+    nlbse = _chosen_elsewhere(measured(NLBSE)["rows"])["mean"]
     rows = [
         (
             f"mhnurf protocol: mean macro-F1 of 30 splits at least {MHNURF_AIM}",
-            f"{published['mean']:.3f}; on 30 splits that nothing was chosen on {other['mean']:.3f}",
+            f"{published['mean']:.3f} ({PER_VIEW}); on 30 splits that nothing was chosen on {other['mean']:.3f}",
             "on the published ones"
             if published["mean"] >= MHNURF_AIM > other["mean"]
             else _met(published["mean"] >= MHNURF_AIM),
@@ -75,9 +93,9 @@ def aims() -> str:
         ),
         (
             f"NLBSE'24, train half: mean of five macro-F1 at least {NLBSE_AIM}",
-            f"{best[1]:.3f} ({best[0]})",
-            _met(best[1] >= NLBSE_AIM),
-            "python bench/protocols.py nlbse --tuned",
+            f"{nlbse:.3f} (ways that the other folds choose)",
+            _met(nlbse >= NLBSE_AIM),
+            "python bench/nlbse.py",
         ),
     ]
     for where, found in (("", gold), (", trained before 2023, tested after", by_time)):
