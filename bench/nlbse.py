@@ -82,6 +82,12 @@ def views(reports: Reports, learn: NDArray[np.int64], ask: NDArray[np.int64]) ->
     )
 
 
+def forms(reports: Reports, learn: NDArray[np.int64], ask: NDArray[np.int64]) -> Floats:
+    """The classifier of the product, one per repository, which also reads whole lines: those of the forms say what is reported."""
+    own = replace(NLBSE_SETTINGS, views=(*NLBSE_SETTINGS.views, View("line")))
+    return _per_repository(reports, learn, ask, lambda one, other: _hybrid(reports, one, other, Hybrid(own)))
+
+
 def pooled(reports: Reports, learn: NDArray[np.int64], ask: NDArray[np.int64]) -> Floats:
     """The classifier of the product, one for all, which reads the repository as one more word."""
     tagged = replace(NLBSE_SETTINGS, views=(*NLBSE_SETTINGS.views, View("word", "repo")))
@@ -109,7 +115,7 @@ def tuned_pooled(reports: Reports, learn: NDArray[np.int64], ask: NDArray[np.int
 
 
 WAYS: Mapping[str, Callable[[Reports, NDArray[np.int64], NDArray[np.int64]], Floats]] = {
-    one.__name__: one for one in (plain, views, pooled, larger, tuned, tuned_pooled)
+    one.__name__: one for one in (plain, views, forms, pooled, larger, tuned, tuned_pooled)
 }
 
 

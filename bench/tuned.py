@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from torch_embers.classify.embedding.embed import load_embedder
 from torch_embers.classify.embedding.weights import DEFAULT_MODEL, model_folder
 from torch_embers.classify.labels import wild
 from torch_embers.classify.labels.weak_table import label_items
-from torch_embers.classify.learning.features import fit_features
+from torch_embers.classify.learning.features import columns_of, fit_features
 from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.classify.learning.model import TOLERANCE, Settings
 from torch_embers.classify.questions import questions
@@ -59,6 +59,7 @@ class Asked:
         self.weights = np.array([row.weight for row in rows])
         self.gold = np.array([row.source.startswith(train.GOLD) for row in rows])
         self.drawn = np.array([row.source == train.DRAWN for row in rows])
+        self.shipped = np.array([row.source in train.SHIPPED for row in rows])
         self.classes = sorted(set(self.truth))
 
     def answered(self, matrix: Any, learn: NDArray[np.bool_], ask: NDArray[np.bool_], inverse: float) -> Floats:
@@ -68,6 +69,40 @@ class Asked:
         found = np.zeros((int(ask.sum()), len(self.classes)))
         found[:, [self.classes.index(name) for name in made.classes_]] = made.predict_proba(matrix[self.own[ask]])
         return found
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What all three questions are learned from."""
+
+    asked: dict[str, Asked]
+    texts: list[str]
+    matrix: Any
+    """Features of all items, as the classifier of the product reads them."""
+    columns: dict[str, slice]
+    """Columns of each view in it."""
+    groups: NDArray[np.int64]
+    """Items that are held out together."""
+
+
+def everything(database: Path) -> Everything:
+    """Read a database as `embers classify --train` does, with the drawn issues of the development half."""
+    store, embedder, how = Store(database), load_embedder(DEFAULT_MODEL), Settings()
+    with store.writer("bench") as writer:
+        label_items(store, writer)
+        data = train.read_training_data(store, writer, embedder, "title", wild.load())
+    learned = {}
+    for question in questions(data.taxonomy):
+        if question.name in SCHEMES:
+            gold, _ = train.gold_rows(question, data)
+            learned[question.name] = [*gold, *train.weak_rows(question, data, {row.label for row in gold})]
+    keys = sorted({(row.repo, row.number) for rows in learned.values() for row in rows})
+    place = {key: at for at, key in enumerate(keys)}
+    items, texts = data.table(keys, store, embedder), [data.texts[key].text for key in keys]
+    features = fit_features(items, how.views, how.min_df, how.max_features, train.functions_of(data.labeller))
+    groups = np.array(join_groups(near_duplicates(texts).tolist(), train.linked(keys, data.links).tolist()))
+    asked = {name: Asked(rows, place) for name, rows in learned.items()}
+    return Everything(asked, texts, features.transform(items).tocsr(), columns_of(features), groups)
 
 
 def vectors_of(
@@ -109,22 +144,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
     given.kept.mkdir(parents=True, exist_ok=True)
-    store, embedder, how = Store(given.database), load_embedder(DEFAULT_MODEL), Settings()
-    with store.writer("bench") as writer:
-        label_items(store, writer)
-        data = train.read_training_data(store, writer, embedder, "title", wild.load())
-    learned = {}
-    for question in questions(data.taxonomy):
-        if question.name in SCHEMES:
-            gold, _ = train.gold_rows(question, data)
-            learned[question.name] = [*gold, *train.weak_rows(question, data, {row.label for row in gold})]
-    keys = sorted({(row.repo, row.number) for rows in learned.values() for row in rows})
-    place = {key: at for at, key in enumerate(keys)}
-    items, texts = data.table(keys, store, embedder), [data.texts[key].text for key in keys]
-    features = fit_features(items, how.views, how.min_df, how.max_features, train.functions_of(data.labeller))
-    matrix = features.transform(items).tocsr()
-    groups = np.array(join_groups(near_duplicates(texts).tolist(), train.linked(keys, data.links).tolist()))
-    asked = {name: Asked(rows, place) for name, rows in learned.items()}
+    data = everything(given.database)
+    asked, texts, matrix, groups, how = data.asked, data.texts, data.matrix, data.groups, Settings()
     known = np.unique(np.concatenate([one.own[one.gold] for one in asked.values()]))
     types = dict(zip(asked["bug_type"].own, asked["bug_type"].truth, strict=True))
     plain, tuned = ({name: np.zeros((len(one.own), len(one.classes))) for name, one in asked.items()} for _ in range(2))

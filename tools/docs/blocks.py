@@ -132,6 +132,7 @@ def blocks() -> dict[str, Callable[[], str]]:
         "evaluation-maintainers": wild.maintainers,
         "evaluation-bodies": wild.bodies,
         "evaluation-tuned": wild.tuned,
+        "evaluation-estimators": wild.estimators,
         "evaluation-gold": evaluation.gold,
         "evaluation-others": evaluation.others,
         "evaluation-tags": evaluation.tags,

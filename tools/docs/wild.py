@@ -22,6 +22,7 @@ NOTHING = "none"
 SCORES = "wild.json"
 BODIES = "bodies.json"
 TUNED = "tuned.json"
+ESTIMATORS = "estimators.json"
 MAINTAINERS = "maintainers.json"
 
 
@@ -270,6 +271,21 @@ def tuned() -> str:
     scores_of = ("accuracy", "kappa", "macro-F1")
     differences = [f"{score}, difference" for score in scores_of]
     return table(("scheme", "issues:", "share:", *(f"{score}:" for score in scores_of), *differences), rows)
+
+
+def estimators() -> str:
+    """Other estimators than the product's, out of fold."""
+    rows = [
+        (
+            code(one["scheme"]),
+            f"{one['part']}, {one['items']}",
+            one["estimator"],
+            *(f"{one[score]:.3f}" for score in ("accuracy", "macro_f1")),
+            _difference(one["minus"], "accuracy") if "minus" in one else "",
+        )
+        for one in measured(ESTIMATORS)["rows"]
+    ]
+    return table(("scheme", "items", "estimator", "accuracy:", "macro-F1:", "accuracy, difference"), rows)
 
 
 def labels() -> str:
