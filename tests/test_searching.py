@@ -152,6 +152,12 @@ def test_similar_items_share_meaning_and_words_and_are_of_the_same_repository(li
     assert found.hits[0].words is not None
 
 
+def test_an_unknown_repository_is_refused_and_a_known_one_is_found_in_any_case(library: Store) -> None:
+    with pytest.raises(InputError, match="no repository 'no/such'"):
+        command.search(library, "workers", 9, ItemFilter(repo="no/such"), embedder=Words())
+    assert command.search(library, "workers", 9, ItemFilter(repo=REPO.upper()), embedder=Words()).hits
+
+
 def test_an_item_without_a_shared_word_is_found_by_meaning_alone(library: Store) -> None:
     hits = {hit.number: hit for hit in command.search(library, "workers", 9, embedder=Words()).hits}
     assert hits[3].words is not None

@@ -13,7 +13,7 @@ from torch_embers.search.duplicates import Hit
 from torch_embers.search.fusion import fuse, nearness
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import Scored, by_words, query_words
-from torch_embers.store.listing import ItemFilter, list_items
+from torch_embers.store.listing import ItemFilter, list_items, repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,8 +92,8 @@ def search(
         raise InputError("nothing to search for: give some words")
     rules = SearchRules.load()
     among = _among(store, wanted)
-    inside = (wanted.repo if wanted else None) or ""
     with store.read() as connection:
+        inside = repository(connection, wanted.repo) if wanted and wanted.repo else ""
         shared = by_words(connection, query_words(text, rules.words.query_words), rules, repo=inside, among=among)
         variant, model = nearest.embedded_variant(connection), nearest.embedded_model(connection)
     if variant is None:

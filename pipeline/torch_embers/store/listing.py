@@ -121,6 +121,17 @@ def nearest(what: str, value: str, known: Iterable[str]) -> str:
     raise InputError(f"no {what} {value!r}: known are for example {', '.join(values[name] for name in near)}")
 
 
+def repository(connection: duckdb.DuckDBPyConnection, name: str) -> str:
+    """The name of a repository as the database spells it.
+
+    Raises:
+        InputError: the database holds nothing of it.
+    """
+    return nearest(
+        "repository", name, [repo for (repo,) in connection.execute("SELECT DISTINCT repo FROM items").fetchall()]
+    )
+
+
 def address(repo: str, number: int) -> str:
     """Where an item is on GitHub, which leads from issues to pull requests by itself."""
     return f"https://github.com/{repo}/issues/{number}"
@@ -159,8 +170,7 @@ def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
 def _add_plain(conditions: _Conditions, wanted: ItemFilter) -> None:
     """Conditions on one value of an item."""
     if wanted.repo:
-        repo = conditions.known("repository", wanted.repo, "SELECT DISTINCT repo FROM items")
-        conditions.add("repo = ?", repo)
+        conditions.add("repo = ?", repository(conditions.connection, wanted.repo))
     if wanted.items:
         conditions.add("repo || '#' || number IN (SELECT unnest(?))", list(wanted.items))
     if wanted.state:
