@@ -69,6 +69,13 @@ def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
         raise InputError(": ".join([f"data/{name}", *_place(data, first["loc"]), message])) from error
 
 
+def wrong(error: ValidationError) -> str:
+    """The first thing that is wrong with data, in one line: the way to it and what was expected."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return ": ".join(filter(None, (place, first["msg"].removeprefix("Value error, "))))
+
+
 def names(info: ValidationInfo[Mapping[str, Any]], table: str) -> set[str]:
     """Names of the entries of a table of the file; for validators of keys that refer to them."""
     return {entry["name"] for entry in info.context.get(table, ()) if "name" in entry}

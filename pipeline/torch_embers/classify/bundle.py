@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from torch_embers import resources, toml_models
 from torch_embers.classify.learning import kept
@@ -172,7 +172,9 @@ class Bundle:
             about = _About.model_validate_json((folder / FILE).read_bytes())
             classifiers = {name: _classifier(name, one, estimators) for name, one in about.classifiers.items()}
         except (LookupError, TypeError, ValueError, AttributeError, OSError) as error:
-            said = " ".join(repr(error).split())[:300]
+            said = (
+                toml_models.wrong(error) if isinstance(error, ValidationError) else " ".join(repr(error).split())[:300]
+            )
             raise ModelError(f"{folder / FILE}: damaged ({said}): train the model again") from error
         for name, own in about.held_out.items():
             if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):

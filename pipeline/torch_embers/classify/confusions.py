@@ -14,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from torch_embers.classify.bundle import shipped_folder
 from torch_embers.errors import InputError
+from torch_embers.toml_models import wrong
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,9 +112,7 @@ def load(scheme: str, path: Path | None = None) -> Confusion:
     except OSError as error:
         raise InputError(f"cannot read {place}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{place}: damaged ({where}: {first['msg']}): train the model again") from error
+        raise InputError(f"{place}: damaged ({wrong(error)}): train the model again") from error
     known = {one.scheme: one for one in file.confusions}
     if scheme not in known:
         raise InputError(f"{place}: knows nothing of {scheme!r} (known: {', '.join(known)})")

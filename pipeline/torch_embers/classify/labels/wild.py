@@ -113,11 +113,7 @@ def load(path: Path | None = None) -> list[WildItem]:
         try:
             item = WildItem.model_validate_json(line, context=taxonomy)
         except ValidationError as error:
-            [first, *_] = error.errors()
-            where = ".".join(map(str, first["loc"]))
-            raise InputError(
-                f"wild labels {path}, line {number}: {where} {first['msg']}".replace(":  ", ": ")
-            ) from None
+            raise InputError(f"wild labels {path}, line {number}: {toml_models.wrong(error)}") from None
         same = (item.number is None, item.number or int(item.key))  # in whichever sample: no item is in two parts
         if same in items:
             raise InputError(f"wild labels {path}, line {number}: {item.sample} {item.key} stands twice")

@@ -8,7 +8,7 @@ from pydantic import Field, ValidationError
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.toml_models import Entry
+from torch_embers.toml_models import Entry, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,10 +64,7 @@ def parse(text: str) -> tuple[Review, ...]:
         try:
             review = Review.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            said = f"{place}: {first['msg']}" if place else first["msg"]
-            raise InputError(f"data/{FILE}, line {number}: {said}") from error
+            raise InputError(f"data/{FILE}, line {number}: {wrong(error)}") from error
         found[review.case, review.failure, review.annotator] = review
     return tuple(found.values())
 
