@@ -23,6 +23,7 @@ from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
 from torch_embers.classify.learning.features import table
+from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
@@ -437,6 +438,14 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
     assert (2, "memory_type", "concurrency", False) in found
     assert (2, "memory_subtype", "miss_lock", False) in found, "as sure as its parent"
     assert not {scheme for place, scheme, *_ in found if place == 1} & {"memory_type", "memory_subtype"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("question", "classes"), [("consequence", ("crash", "gone")), ("mood", ("good", "bad"))])
+def test_a_classifier_of_another_taxonomy_is_refused(question: str, classes: tuple[str, ...]) -> None:
+    bundle = Bundle("made", VARIANT, "words@0", "", {question: classifier_of(question, classes)})
+    with pytest.raises(ModelError, match=f"answers {question} with '(gone|bad)', which the taxonomy has not"):
+        Aggregator(bundle)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
+from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
 
@@ -53,13 +54,25 @@ class Label:
 
 
 class Aggregator:
-    """Turns probabilities and votes into labels; made once per run."""
+    """Turns probabilities and votes into labels; made once per run.
+
+    Raises:
+        ModelError: the classifier was trained on another taxonomy, and answers with classes that this one lacks.
+    """
 
     def __init__(self, bundle: Bundle) -> None:
         self._taxonomy, self._labeller, self._classifiers = Taxonomy.load(), Labeller.load(), bundle.classifiers
+        asked = {question.name: question for question in questions(self._taxonomy)}
+        for name, one in bundle.classifiers.items():
+            known = {*asked[name].classes, NOT} if name in asked else {NOT}
+            if unknown := sorted(set(one.classes) - known):
+                raise ModelError(
+                    f"the classifier {bundle.name} answers {name} with {unknown[0]!r}, which the taxonomy has not: "
+                    "train it again"
+                )
         self._questions = [
             question
-            for question in questions(self._taxonomy)
+            for question in asked.values()
             if question.only or question.name in bundle.classifiers or self._votes_decide(question)
         ]
         self._known = {
