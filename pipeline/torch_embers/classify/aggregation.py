@@ -9,8 +9,7 @@ given. An item with gold labels gets the answer of a model that has not seen it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
 from torch_embers.classify.learning.kept import ModelError
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
 MODEL, OUT_OF_FOLD, ONLY_CLASS, BY_VOTES, WITH_VOTES = "model", "out_of_fold", "only_class", "votes", "+votes"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """The answer to one question about one item."""
 
     place: int
@@ -146,12 +144,13 @@ class Aggregator:
                     several += [voted] if labelled else self._heard(voted, now)
                 continue
             if question.only and parent is not None:
-                found = replace(parent, scheme=question.scheme, likeliest=question.only, provenance=ONLY_CLASS)
+                found = parent._replace(scheme=question.scheme, likeliest=question.only, provenance=ONLY_CLASS)
             elif question.name in modelled:
                 found = self._confirmed(modelled[question.name], votes, now)
             else:
                 continue
-            found = replace(found, given=found.given and (parent is None or parent.given))
+            if parent is not None and not parent.given:
+                found = found._replace(given=False)
             if not question.member:
                 now[question.scheme] = found
             elif found.likeliest != NOT:
@@ -186,7 +185,7 @@ class Aggregator:
         if use is None or use.confirmed is None or found.probability < use.confirmed:
             return found
         same = _named(found.scheme, votes) == {found.likeliest} and not _under(use.silent_under, now)
-        return replace(found, given=found.given or same)
+        return found._replace(given=found.given or same)
 
     def _heard(self, found: Label, now: Mapping[str, Label]) -> list[Label]:
         """What is left beside the answers of other schemes of what words or the model say."""
@@ -197,7 +196,7 @@ class Aggregator:
         if any(other.given for other in silent):
             return []
         suggested = use.suggested and found.provenance != BY_VOTES
-        return [replace(found, given=found.given and not suggested and not silent)]
+        return [found._replace(given=found.given and not suggested and not silent)]
 
 
 def _named(scheme: str, votes: Sequence[WeakLabel]) -> set[str]:

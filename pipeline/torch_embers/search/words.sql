@@ -1,6 +1,7 @@
 -- Which items share the rarest words with a query? Okapi BM25 (Robertson and Zaragoza 2009) over title and body, counted when asked:
 -- splitting a hundred megabytes of text takes seconds, so no index has to be kept and renewed. A name like conv_transpose2d counts whole,
--- too, besides its parts: who writes it means this one function, and its parts stand in many others.
+-- too, besides its parts: who writes it means this one function, and its parts stand in many others. It counts wherever its letters stand,
+-- also inside a longer name.
 -- Parameters: $words, the words of the query in lower case, each once; $names, its names with underscores; $rarity, the power of a word's
 -- rarity; $repo, '' for all repositories, which also bounds the items that are counted; $everything, or else only the items of $among, as
 -- owner/name#number; $but, one item to leave out; $depth, rows at most.
