@@ -344,7 +344,7 @@ def test_a_model_for_vectors_of_another_size_is_refused(
     embers: Callable[..., Done], small: Path, made: Bundle, tmp_path: Path
 ) -> None:
     texts = [f"{word} in op {n}" for n in range(12) for word in ("segfault", "slow")]
-    learned = Classifier(SCHEME).fit(table(texts, Words(400).encode(texts)), ["a", "b"] * 12)
+    learned = Classifier(SCHEME).fit(table(texts, Words(400).encode(texts)), ["indexing", "logical"] * 12)
     replace(made, classifiers={SCHEME: learned}, held_out={}, rows={}).save(tmp_path / "other")
     done = embers("classify", "--model", tmp_path / "other", "--database", small)
     done.failed(3, "another embedder")
