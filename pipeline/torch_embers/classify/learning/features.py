@@ -7,6 +7,7 @@ The table is a data frame with a row per item: columns of text (``text``, or sev
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +48,30 @@ class View:
     def name(self) -> str:
         """Name in messages and of the part of the transformer."""
         return f"{self.kind}:{self.of}"
+
+
+class Terms(TfidfVectorizer):  # type: ignore[misc] - scikit-learn has no types
+    """A ``TfidfVectorizer`` that is kept with its terms as one text.
+
+    skops keeps each place of a vocabulary as an object of its own: 60,000 of them took most of the time of loading.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        if (places := state.get("vocabulary_")) is not None:
+            state["vocabulary_"] = json.dumps(sorted(places, key=places.__getitem__), ensure_ascii=False)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take up what was kept.
+
+        Raises:
+            ValueError: the terms are damaged.
+        """
+        super().__setstate__(state)
+        if (kept := state.get("vocabulary_")) is not None:
+            self.vocabulary_ = {term: place for place, term in enumerate(json.loads(kept))}
 
 
 def table(
@@ -138,7 +163,7 @@ def fit_features(
             parts.append((view.name, "passthrough", own))
             continue
         counts = {"min_df": min(min_df, len(items)), "max_features": max_features, **ANALYZERS[view.kind]}
-        made = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **counts)
+        made = Terms(sublinear_tf=True, dtype=np.float32, **counts)
         analyze = made.build_analyzer()
         if any(analyze(text) for text in items[view.of]):
             parts.append((view.name, made, view.of))

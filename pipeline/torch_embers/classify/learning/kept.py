@@ -22,13 +22,14 @@ from torch_embers.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = 5
+FORMAT = 6
 """Version of the saved form. A model of another version is refused: its numbers may mean something else."""
 SEAL = "seal.json"
 SIZE_LIMIT = 256 * 2**20
 """Bytes that a file may have, and that its parts may unpack to: a larger one is not one of ours."""
 TRUSTED = (
     "torch_embers.classify.learning.calibration.Logits",
+    "torch_embers.classify.learning.features.Terms",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._TemperatureScaling",
     "sklearn.compose._column_transformer._RemainderColsList",
