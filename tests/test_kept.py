@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -86,11 +87,12 @@ def bomb(folder: Path) -> None:
     kept.seal(folder)
 
 
-def foreign(folder: Path) -> None:
-    """An estimator that skops would build from a class that nobody lists."""
+def in_schema(folder: Path, what: bytes, by: bytes) -> None:
+    """Change the first such place of the description of the estimators, and seal it again."""
     with zipfile.ZipFile(folder / ESTIMATORS) as packed:
         parts = {name: packed.read(name) for name in packed.namelist()}
-    parts["schema.json"] = parts["schema.json"].replace(b'"Logits"', b'"Elsewhere"')
+    parts["schema.json"], changes = re.subn(what, by, parts["schema.json"], count=1)
+    assert changes == 1
     with zipfile.ZipFile(folder / ESTIMATORS, "w") as packed:
         for name, content in parts.items():
             packed.writestr(name, content)
@@ -115,7 +117,17 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "a pickle": lambda at: resealed(at, pickle.dumps({"estimator consequence": print})),
     "an empty file": lambda at: resealed(at, b""),
     "a bomb": bomb,
-    "a foreign type": foreign,
+    "a foreign type": lambda at: in_schema(at, b'"Logits"', b'"Elsewhere"'),
+    "fewer terms": lambda at: in_schema(at, rb'\\{3}"[a-z. ]+\\{3}", ', b""),
+    "terms that are no list": lambda at: in_schema(at, rb'\[\\{3}".*?\]', b"7"),
+    "a held-out answer twice": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5, 0.25, 0.25]] * 2}),
+        kept.seal(at),
+    ),
+    "a training row twice": lambda at: (
+        edit(at / FILE, rows={"consequence": json.loads((at / FILE).read_text())["rows"]["consequence"] * 2}),
+        kept.seal(at),
+    ),
     "a cut file": lambda at: resealed(at, (at / ESTIMATORS).read_bytes()[:-200]),
     "no classifiers": lambda at: (edit(at / FILE, classifiers={}), kept.seal(at)),
     "unknown classes": lambda at: (

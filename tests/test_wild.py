@@ -103,6 +103,12 @@ def test_an_item_that_stands_twice_is_named(tmp_path: Path) -> None:
             wild.load(path)
 
 
+def test_a_file_without_items_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wild.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"wild\.jsonl holds no item"):
+        wild.load(tmp_path / "wild.jsonl")
+
+
 def test_a_title_may_hold_any_separator_but_a_line_feed(tmp_path: Path) -> None:
     first = lines()[0] | {"title": "a\u2028b\x85c"}
     path = tmp_path / "wild.jsonl"

@@ -179,6 +179,9 @@ class Bundle:
         for name, own in about.held_out.items():
             if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):
                 raise ModelError(f"{folder / FILE}: held-out answers do not fit {name}: train the model again")
+        for name, kept_rows in (*about.held_out.items(), *about.rows.items()):
+            if len({(row.repo, row.number) for row in kept_rows}) < len(kept_rows):
+                raise ModelError(f"{folder / FILE}: an item stands twice in the rows of {name}: train the model again")
         return Bundle(**dict(about) | {"classifiers": classifiers})
 
 

@@ -98,7 +98,7 @@ def load(path: Path | None = None) -> list[WildItem]:
         path: without one, the file that comes with embers.
 
     Raises:
-        InputError: no such file, a line that is no item, an unknown class, or an item that stands twice; file and line
+        InputError: no such file, a line that is no item, an unknown class, no item, or one that stands twice; file and line
             are named.
     """
     path = path or resources.data_file(FILE)
@@ -118,6 +118,8 @@ def load(path: Path | None = None) -> list[WildItem]:
         if same in items:
             raise InputError(f"wild labels {path}, line {number}: {item.sample} {item.key} stands twice")
         items[same] = item
+    if not items:
+        raise InputError(f"wild labels {path} holds no item")
     return list(items.values())
 
 

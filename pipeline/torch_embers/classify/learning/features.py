@@ -71,7 +71,9 @@ class Terms(TfidfVectorizer):  # type: ignore[misc] - scikit-learn has no types
         """
         super().__setstate__(state)
         if (kept := state.get("vocabulary_")) is not None:
-            self.vocabulary_ = {term: place for place, term in enumerate(json.loads(kept))}
+            self.vocabulary_ = {str(term): place for place, term in enumerate(json.loads(kept))}
+            if len(self.vocabulary_) != self.idf_.size:
+                raise ValueError("terms and their weights differ in number")
 
 
 def table(
