@@ -4,7 +4,9 @@ Tests of data/fix_test_facts.csv that fail on one release and pass on another ar
 nothing, in a database that `embers link-repros --fix-tests` filled; a second call makes the missing runs only. Then the outcomes are added
 to the facts, and the classes follow from all outcomes as ever; what rules said of the failure before the fix stays, since no run is added
 there. With `--again` so many of these tests, drawn at random, are also run where the facts do say something: how often the outcome is
-the same is in bench/fix_tests_rest.json, beside what was run, when, and which classes changed.
+the same is in bench/fix_tests_rest.json, beside what was run, when, and which classes changed. `--replace 2.10.0`: failures of that release
+in the facts are made anew and replaced; for a new rule that concerns failures of one release only, the classes of all tests are then
+those of today's version of the rules.
 """
 
 from __future__ import annotations
@@ -49,18 +51,24 @@ FROM runs WHERE batch = 0 AND NOT planted
 """
 
 
-def decisive(rows: Sequence[Mapping[str, str]]) -> dict[str, dict[str, str]]:
-    """Tests that fail on one release and pass on another: of each the outcomes by release."""
-    return {
-        row["name"]: {version: said for said in LISTS for version in row[said].split()}
-        for row in rows
-        if row["class"] and row["failed"] and row["passed"]
-    }
+def decisive(rows: Sequence[Mapping[str, str]]) -> set[str]:
+    """Tests that fail on one release and pass on another."""
+    return {row["name"] for row in rows if row["class"] and row["failed"] and row["passed"]}
+
+
+def outcomes_of(row: Mapping[str, str]) -> dict[str, str]:
+    """The outcomes of a row of the facts by release."""
+    return {version: said for said in LISTS for version in row[said].split()}
 
 
 def drawn(names: Sequence[str], size: int, seed: int) -> set[str]:
     """So many of the names, by the order of a digest."""
     return set(sorted(names, key=lambda name: blake2b(f"{seed}:{name}".encode()).digest())[:size])
+
+
+def without_failures(row: Mapping[str, str], release: str | None) -> dict[str, str]:
+    """A row of the facts without its failure on a release."""
+    return {**row, "failed": " ".join(version for version in row["failed"].split() if version != release)}
 
 
 def run(store: Store, builds: Sequence[Build], known: Mapping[str, Mapping[str, str]], again: set[str]) -> None:
@@ -96,6 +104,11 @@ def outcomes(store: Store, known: Mapping[str, Mapping[str, str]]) -> dict[str, 
     return {names[case]: {each.version: each for each in trials} for case, trials in found.items()}
 
 
+def _said(run: Trial) -> str:
+    """The list of the facts that a run belongs to."""
+    return "unusable" if run.said == "nothing" else run.said
+
+
 def with_runs(row: Mapping[str, str], made: Mapping[str, Trial]) -> dict[str, str]:
     """A row of the facts with the outcomes of more releases, and the class that follows.
 
@@ -104,14 +117,14 @@ def with_runs(row: Mapping[str, str], made: Mapping[str, Trial]) -> dict[str, st
         made: runs by release; those on releases that the row has an outcome of count no more.
     """
     reasons = dict(zip(row["unusable"].split(), row["unusable_because"].split(), strict=True))
-    said = {version: which for which in LISTS for version in row[which].split()}
+    said = outcomes_of(row)
     for version, each in made.items():
         if version not in said:
-            said[version] = {"nothing": "unusable"}.get(each.said, each.said)
+            said[version] = _said(each)
             if each.said == "nothing":
                 reasons[version] = each.reason or "stopped"
     trials = [Trial(version, LISTS[which], "", None, reason=reasons.get(version)) for version, which in said.items()]
-    found = classify(trials, row["first_release"] or None, row["first_release_by"])  # type: ignore[arg-type] - a word of the facts
+    found = classify(trials, row["first_release"] or None, row["first_release_by"])  # type: ignore[arg-type]
     doubted = row["class_reason"] not in ("", MENDED_BEFORE)
     kind, reason = found.kind, found.reason
     if doubted and found.validated_before == row["validated_before"]:
@@ -138,27 +151,41 @@ def main() -> None:
     arguments.add_argument("--again", type=int, default=0, help="tests that also run where their outcome is known")
     arguments.add_argument("--seed", type=int, default=0, help="of that draw")
     arguments.add_argument("--load", type=float, required=True, help="of the machine while the tests ran")
+    arguments.add_argument("--replace", help="make the failures of this release anew")
     arguments.add_argument("--only-write", action="store_true", help="make no runs")
     given = arguments.parse_args()
     with FACTS.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    known = decisive(rows)
+    names = decisive(rows)
+    left = [without_failures(row, given.replace) for row in rows]
+    known = {row["name"]: outcomes_of(row) for row in left if row["name"] in names}
     again = drawn(sorted(known), given.again, given.seed)
     store = Store(given.database)
     builds = [build for build in Registry(settings.load().builds_dir).installed() if build.name == build.public_version]
     if not given.only_write:
         run(store, builds, known, again)
     made = outcomes(store, known)
-    after = [with_runs(row, made.get(row["name"], {})) if row["name"] in known else row for row in rows]
     if unlike := [row["name"] for row in rows if row["name"] in known and with_runs(row, {}) != row]:
         raise SystemExit(
             f"the classes of {len(unlike)} tests do not follow from the outcomes of the facts: {unlike[:5]}"
         )
+    if lost := [
+        row["name"]
+        for row in rows
+        if given.replace in row["failed"].split() and given.replace not in made.get(row["name"], {})
+    ]:
+        raise SystemExit(f"{len(lost)} failures on {given.replace} have no run in this database: {lost[:5]}")
+    version = str(fix_test_rules.load().version)
+    after = [
+        (with_runs(row, made.get(row["name"], {})) if row["name"] in known else row) | {"rules": version}
+        for row in left
+    ]
+    measured = _measured(rows, after, known, made)
     with FACTS.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(after)
-    _write(given, store, _measured(rows, after, known, made))
+    _write(given, store, measured)
 
 
 def _measured(
@@ -167,9 +194,13 @@ def _measured(
     known: Mapping[str, Mapping[str, str]],
     made: Mapping[str, Mapping[str, Trial]],
 ) -> dict[str, Any]:
-    new = Counter(version for name, runs in made.items() for version in runs if version not in known[name])
+    before = {row["name"]: outcomes_of(row) for row in rows if row["name"] in known}
+    new = Counter(version for name, runs in made.items() for version in runs if version not in before[name])
+    if not new:
+        raise SystemExit("the facts lack no run that this database has")
+    anew = [(name, version) for name in made for version in before[name] if version not in known[name]]
     pairs = Counter(
-        (known[name][version], {"nothing": "unusable"}.get(each.said, each.said))
+        (known[name][version], _said(each))
         for name, runs in made.items()
         for version, each in runs.items()
         if version in known[name]
@@ -181,8 +212,11 @@ def _measured(
     ]
     return {
         "runs": dict(sorted(new.items(), key=lambda each: Version(each[0]))),
-        "tests": len(made),
-        "not_linked": sorted(set(known) - set(made)),
+        "tests": sum(any(version not in before[name] for version in runs) for name, runs in made.items()),
+        "replaced": {
+            "runs": len(anew),
+            "alike": sum(before[name][version] == _said(made[name][version]) for name, version in anew),
+        },
         "again": {"runs": sum(pairs.values()), "alike": sum(n for (old, now), n in pairs.items() if old == now)},
         "again_unlike": {f"{old} then, {now} now": n for (old, now), n in sorted(pairs.items()) if old != now},
         "changed": changed,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from torch_embers import resources, toml_models
 from torch_embers.classify.learning import kept
@@ -75,6 +75,14 @@ class _About(toml_models.Entry):
     classifiers: Annotated[dict[str, _Learned], Field(min_length=1)]
     held_out: dict[str, tuple[Annotated[HeldOut, BeforeValidator(lambda row: (*row[:2], row[2:]))], ...]]
     rows: dict[str, tuple[TrainingRow, ...]]
+
+    @field_validator("held_out", "rows")
+    @classmethod
+    def _once(cls, of: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        for name, rows in of.items():
+            if len({(row.repo, row.number) for row in rows}) < len(rows):
+                raise ValueError(f"an item stands twice in the rows of {name}")
+        return of
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +187,6 @@ class Bundle:
         for name, own in about.held_out.items():
             if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):
                 raise ModelError(f"{folder / FILE}: held-out answers do not fit {name}: train the model again")
-        for name, kept_rows in (*about.held_out.items(), *about.rows.items()):
-            if len({(row.repo, row.number) for row in kept_rows}) < len(kept_rows):
-                raise ModelError(f"{folder / FILE}: an item stands twice in the rows of {name}: train the model again")
         return Bundle(**dict(about) | {"classifiers": classifiers})
 
 

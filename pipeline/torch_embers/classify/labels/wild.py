@@ -98,8 +98,8 @@ def load(path: Path | None = None) -> list[WildItem]:
         path: without one, the file that comes with embers.
 
     Raises:
-        InputError: no such file, a line that is no item, an unknown class, no item, or one that stands twice; file and line
-            are named.
+        InputError: no such file, no item in it, a line that is no item, an unknown class, or an item that stands twice;
+            file and line are named.
     """
     path = path or resources.data_file(FILE)
     try:

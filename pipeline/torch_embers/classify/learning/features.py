@@ -50,7 +50,7 @@ class View:
         return f"{self.kind}:{self.of}"
 
 
-class Terms(TfidfVectorizer):  # type: ignore[misc] - scikit-learn has no types
+class Terms(TfidfVectorizer):  # type: ignore[misc]  # scikit-learn has no types
     """A ``TfidfVectorizer`` that is kept with its terms as one text.
 
     skops keeps each place of a vocabulary as an object of its own: 60,000 of them took most of the time of loading.
