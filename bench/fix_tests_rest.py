@@ -205,6 +205,7 @@ def _measured(
         for version, each in runs.items()
         if version in known[name]
     )
+    asked = Counter(version for name, runs in made.items() for version in runs if version in known[name])
     changed = [
         {"test": old["name"], "was": old["class"], "is": now["class"], "failed": now["failed"].split()}
         for old, now in zip(rows, after, strict=True)
@@ -219,6 +220,7 @@ def _measured(
         },
         "again": {
             "tests": sum(any(version in known[name] for version in runs) for name, runs in made.items()),
+            "releases": dict(sorted(asked.items(), key=lambda each: Version(each[0]))),
             "runs": sum(pairs.values()),
             "alike": sum(n for (old, now), n in pairs.items() if old == now),
         },

@@ -120,6 +120,12 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "a foreign type": lambda at: in_schema(at, b'"Logits"', b'"Elsewhere"'),
     "fewer terms": lambda at: in_schema(at, rb'\\{3}"[a-z. ]+\\{3}", ', b""),
     "terms that are no list": lambda at: in_schema(at, rb'\[\\{3}".*?\]', b"7"),
+    "a term twice": lambda at: in_schema(at, rb'(\\{3}"[a-z. ]+\\{3}"), ', rb"\1, \1, "),
+    "no terms": lambda at: in_schema(at, rb'"content": "\\"\[\\{3}".*?\]\\""', b'"content": "null"'),
+    "a training row of no finite weight": lambda at: (
+        edit(at / FILE, rows={"consequence": [["o/r", 1, "crash", float("inf"), "gold:human:h"]]}),
+        kept.seal(at),
+    ),
     "a held-out answer twice": lambda at: (
         edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5, 0.25, 0.25]] * 2}),
         kept.seal(at),

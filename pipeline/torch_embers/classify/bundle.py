@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from torch_embers import resources, toml_models
 from torch_embers.classify.learning import kept
-from torch_embers.classify.learning.features import readable
+from torch_embers.classify.learning.features import VOTES, readable
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier, transformed
 from torch_embers.classify.text import Variant
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    import pandas as pd
     from numpy.typing import NDArray
 
 FILE = "bundle.json"
@@ -50,7 +50,7 @@ class TrainingRow(NamedTuple):
     repo: str
     number: int
     label: str
-    weight: float
+    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     source: str
     """``gold:<kind>:<annotator>``, or ``weak:<functions>``."""
 
@@ -81,7 +81,7 @@ class _About(toml_models.Entry):
     def _once(cls, of: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
         for name, rows in of.items():
             if len({(row.repo, row.number) for row in rows}) < len(rows):
-                raise ValueError(f"an item stands twice in the rows of {name}")
+                raise ValueError(f"an item stands twice in the rows of {name!r}")
         return of
 
 
@@ -187,7 +187,20 @@ class Bundle:
         for name, own in about.held_out.items():
             if name not in classifiers or any(len(one.probabilities) != len(classifiers[name].classes) for one in own):
                 raise ModelError(f"{folder / FILE}: held-out answers do not fit {name}: train the model again")
-        return Bundle(**dict(about) | {"classifiers": classifiers})
+        bundle = Bundle(**dict(about) | {"classifiers": classifiers})
+        try:
+            bundle._answer_once()
+        except Exception as error:
+            # scikit-learn and NumPy raise many kinds where parts of a file that somebody made up do not fit together
+            raise ModelError(f"{folder} cannot answer ({type(error).__name__}): train the model again") from error
+        return bundle
+
+    def _answer_once(self) -> None:
+        """Answer every question about one item: the parts that were read must fit together."""
+        for one in self.classifiers.values():
+            names = [] if one.features is None else one.features.feature_names_in_
+            item = pd.DataFrame({name: [0.0 if ":" in name else "text of an item"] for name in names if name != VOTES})
+            one.predict_proba(item)
 
 
 def _classifier(name: str, about: _Learned, estimators: Mapping[str, Any]) -> Classifier:

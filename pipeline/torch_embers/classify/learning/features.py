@@ -71,9 +71,13 @@ class Terms(TfidfVectorizer):  # type: ignore[misc]  # scikit-learn has no types
         """
         super().__setstate__(state)
         if (kept := state.get("vocabulary_")) is not None:
-            self.vocabulary_ = {str(term): place for place, term in enumerate(json.loads(kept))}
-            if len(self.vocabulary_) != self.idf_.size:
-                raise ValueError("terms and their weights differ in number")
+            terms = json.loads(kept)
+            whole = (
+                isinstance(terms, list) and len(terms) == self.idf_.size and all(isinstance(one, str) for one in terms)
+            )
+            if not whole or len(set(terms)) < len(terms):
+                raise ValueError("the terms do not fit their weights")
+            self.vocabulary_ = {term: place for place, term in enumerate(terms)}
 
 
 def table(
