@@ -16,12 +16,12 @@ import csv
 import json
 import os
 from collections import Counter, defaultdict
-from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from packaging.version import Version
 
+from fix_tests_drawn import order
 from torch_embers import settings
 from torch_embers.builds.registry import Registry, placed_here
 from torch_embers.progress_bar import ProgressBar
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.builds.registry import Build
+    from torch_embers.mine.git.first_release import Evidence
     from torch_embers.run.fix_tests.trial import TrialTest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,11 +60,6 @@ def decisive(rows: Sequence[Mapping[str, str]]) -> set[str]:
 def outcomes_of(row: Mapping[str, str]) -> dict[str, str]:
     """The outcomes of a row of the facts by release."""
     return {version: said for said in LISTS for version in row[said].split()}
-
-
-def drawn(names: Sequence[str], size: int, seed: int) -> set[str]:
-    """So many of the names, by the order of a digest."""
-    return set(sorted(names, key=lambda name: blake2b(f"{seed}:{name}".encode()).digest())[:size])
 
 
 def without_failures(row: Mapping[str, str], release: str | None) -> dict[str, str]:
@@ -124,7 +120,7 @@ def with_runs(row: Mapping[str, str], made: Mapping[str, Trial]) -> dict[str, st
             if each.said == "nothing":
                 reasons[version] = each.reason or "stopped"
     trials = [Trial(version, LISTS[which], "", None, reason=reasons.get(version)) for version, which in said.items()]
-    found = classify(trials, row["first_release"] or None, row["first_release_by"])  # type: ignore[arg-type]
+    found = classify(trials, row["first_release"] or None, cast("Evidence", row["first_release_by"]))
     doubted = row["class_reason"] not in ("", MENDED_BEFORE)
     kind, reason = found.kind, found.reason
     if doubted and found.validated_before == row["validated_before"]:
@@ -159,7 +155,7 @@ def main() -> None:
     names = decisive(rows)
     left = [without_failures(row, given.replace) for row in rows]
     known = {row["name"]: outcomes_of(row) for row in left if row["name"] in names}
-    again = drawn(sorted(known), given.again, given.seed)
+    again = set(order(known, given.seed)[: given.again])
     store = Store(given.database)
     builds = [build for build in Registry(settings.load().builds_dir).installed() if build.name == build.public_version]
     if not given.only_write:

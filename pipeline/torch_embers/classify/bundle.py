@@ -197,10 +197,8 @@ class Bundle:
 
     def _answer_once(self) -> None:
         """Answer every question about one item: the parts that were read must fit together."""
-        for one in self.classifiers.values():
-            names = [] if one.features is None else one.features.feature_names_in_
-            item = pd.DataFrame({name: [0.0 if ":" in name else "text of an item"] for name in names if name != VOTES})
-            one.predict_proba(item)
+        names = [name for name in self._shared().feature_names_in_ if name != VOTES]
+        self.probabilities(pd.DataFrame({name: [0.0 if ":" in name else "text of an item"] for name in names}))
 
 
 def _classifier(name: str, about: _Learned, estimators: Mapping[str, Any]) -> Classifier:
