@@ -76,7 +76,6 @@ def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
         yield
 
 
-
 def needed(*reasons: str | None) -> None:
     """Skip with the first reason; fail instead where the servers are required (CI)."""
     for reason in reasons:
