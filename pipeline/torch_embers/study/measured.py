@@ -68,7 +68,8 @@ def read(folder: Path | None = None) -> Measured:
         with duckdb.connect() as connection:
             tables = {name: _asked(connection, name, home) for name in TABLES}
     except (OSError, ValueError, duckdb.Error) as error:
-        raise InputError(f"{home}: {error}; finish the measurement: python analysis/figures_8_and_9.py") from error
+        told = str(error).partition("\n")[0]
+        raise InputError(f"{home}: {told}: finish the measurement by python analysis/figures_8_and_9.py") from error
     return Measured(facts, tables)
 
 
