@@ -126,6 +126,16 @@ def test_what_groups_orders_by_their_times_explains_everything_and_what_does_not
     assert explained(found, "moved")["adjusted"] == pytest.approx(1 - 3 / 2)
 
 
+def test_what_was_measured_on_a_busy_machine_is_said_to_explain_nothing(read: Read) -> None:
+    crop = [(arm, "crop", 0, 90.0) for arm, _, _, _ in PAIR] + [("contiguity-aware", "contiguous() crop", 0, 1.0)]
+    orders = [("0 5 2 3 4 1", step, n, 1 + 8 * n) for step in ("fresh", "placed") for n in range(2)]
+    orders += [("0 1 2 3 5 4", step, n, 8 - 6 * n) for step in ("fresh", "placed") for n in range(2)]
+    said = measured.findings(read([*pairs([10, 40], [20, 20]), *crop], [*ORDERS[:2], *orders]))
+    assert [sentence.partition(" ")[0] for sentence in said] == ["Figure", "Figure"]
+    assert "0 no difference, 1 unclear" in said[0]
+    assert "too busy to explain anything" in said[1]
+
+
 def test_a_measurement_that_is_not_finished_says_how_to_finish_it(read: Read, tmp_path: Path) -> None:
     read()
     (tmp_path / "figure_9_raw.csv").unlink()
