@@ -1,6 +1,7 @@
 """What bench/measures.py starts in a process of its own: `python bench/child.py NAME ARGUMENT ...`.
 
-``perceval`` runs in the interpreter of Perceval's own environment: nothing but the standard library is imported before a function needs it.
+``perceval`` runs in the interpreter of Perceval's own environment: nothing but the standard library is imported before
+a function needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The six measures of bench.toml: what each compares, as ways that can be timed.
 
-A measure is a context manager: it prepares what is not timed and yields comparisons. A way does its part once and returns seconds; it ends the
-program where it did not do the same work as the others, because then a ratio would mean nothing.
+A measure is a context manager: it prepares what is not timed and yields comparisons. A way does its part once and
+returns seconds; it ends the program where it did other work than the others, because a ratio would mean nothing then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Measure embers beside what everybody can write: `python bench/run.py [MEASURE ...]`.
 
-bench.toml says what the six measures compare; measures.py does it. Without names all are made. A measure takes the place of its row in results.json, and the
-table of RESULTS.md is written anew from all rows. `--python PYTHON` names the interpreter of a build for the sandboxed run; repeat it for more.
+bench.toml says what the six measures compare; measures.py does it. Without names all are made. A measure takes the
+place of its row in results.json, and the table of RESULTS.md is written anew from all rows. `--python PYTHON` names the
+interpreter of a build for the sandboxed run; repeat it for more.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def measured(spec: Spec, prepare: Prepare, pythons: Sequence[Path]) -> dict[str,
 
 
 def commit() -> str:
-    """Short name of the checkout's commit, with a plus where the package differs from it; `unknown` where there is no git."""
+    """Short name of the checkout's commit, with a plus where the package differs from it; `unknown` without git."""
     git = ["git", "-C", str(HERE.parent)]
     try:
         named = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
@@ -129,34 +130,35 @@ def machine() -> dict[str, Any]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], order: Sequence[Spec]) -> str:
-    """The table of RESULTS.md, measures in the order of bench.toml, and what each compares."""
+    """The table of RESULTS.md, measures in the order of bench.toml, and below it what each compares."""
     by_name = {row["measure"]: row for row in rows}
-    known = [spec for spec in order if spec.name in by_name]
-    lines = [
-        "A ratio is the seconds of the other way by those of embers: above 1, embers takes less time.",
-        "",
-        "| measure | what | embers, s | beside | its s | ratio |",
-        "|---|---|---:|---|---:|---:|",
-    ]
-    lines += [
-        f"| {spec.name} | {one['what']} | {one['seconds'][OURS]:,.3f} | {other} | {one['seconds'][other]:,.3f} | {ratio:,.2f} |"
-        for spec in known
-        for one in by_name[spec.name]["comparisons"]
-        for other, ratio in one["ratios"].items()
-    ]
-    lines.append("")
-    for spec in known:
-        row = by_name[spec.name]
-        facts = row["machine"]
-        where = f"{facts['cores']} cores ({facts['processor']}), {facts['memory_gib']} GiB, Python {facts['python']}, torch {facts['torch']}, DuckDB {facts['duckdb']}"
-        how = f"{row['statistic']} of {row['repeats']} rounds after {row['warm_up']} not counted"
-        notes = "".join(
-            f" {note}." for note in dict.fromkeys(one["note"] for one in row["comparisons"] if "note" in one)
-        )
-        lines.append(
-            f"- **{spec.name}**, {row['date']}, commit {row['commit']}, load {row['load'][0]} before and {row['load'][1]} after: {spec.compares} {how[0].upper()}{how[1:]}; {where}.{notes}"
-        )
-    return "\n".join(lines)
+    known = [(spec, by_name[spec.name]) for spec in order if spec.name in by_name]
+    lines = ["| measure | what | embers, s | beside | its s | ratio |", "|---|---|---:|---|---:|---:|"]
+    for spec, row in known:
+        for one in row["comparisons"]:
+            seconds = one["seconds"]
+            for other, ratio in one["ratios"].items():
+                cells = (
+                    spec.name,
+                    one["what"],
+                    f"{seconds[OURS]:,.3f}",
+                    other,
+                    f"{seconds[other]:,.3f}",
+                    f"{ratio:,.2f}",
+                )
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", *(described(spec, row) for spec, row in known)])
+
+
+def described(spec: Spec, row: Mapping[str, Any]) -> str:
+    """What a measure compares, when and where it was made, and what is missing."""
+    facts, load = row["machine"], row["load"]
+    rounds = f"{row['statistic']} of {row['repeats']} rounds, {row['warm_up']} before them not counted"
+    machine = f"{facts['cores']} cores ({facts['processor']}), {facts['memory_gib']} GiB, {facts['system']}"
+    versions = ", ".join(f"{name} {facts[name]}" for name in ("python", "torch", "duckdb"))
+    made = f"{row['date']}, commit {row['commit']}, load {load[0]} before and {load[1]} after"
+    notes = dict.fromkeys(one["note"] for one in row["comparisons"] if "note" in one)
+    return " ".join([f"- **{spec.name}** ({made}; {rounds}; {machine}; {versions}): {spec.compares}", *notes])
 
 
 def with_table(page: str, made: str) -> str:
@@ -188,9 +190,8 @@ def main() -> None:
         rows[name] = measured(known[name], MEASURES[name], asked.python or [Path(sys.executable)])
         made = [rows[one] for one in known if one in rows]
         RESULTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-        PAGE.write_text(
-            with_table(PAGE.read_text(encoding="utf-8"), table(made, list(known.values()))), encoding="utf-8"
-        )
+        page = with_table(PAGE.read_text(encoding="utf-8"), table(made, list(known.values())))
+        PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -57,21 +57,6 @@ def test_every_reading_says_of_which_rules_it_is_and_the_page_which_are_in_use(n
     assert "rules of today" not in page
 
 
-def test_every_script_of_the_two_data_sets_that_shows_its_failure_was_read(sample: list[dict[str, Any]]) -> None:
-    measured = json.loads((Path(__file__).parent.parent / "bench" / "extraction.json").read_text(encoding="utf-8"))
-    items = [item for rows in measured["items"].values() for item in rows]
-    shown = {item["number"] for item in items if "reproduced" in item["runs"].values()}
-    rest = lines_of("extraction_rest.jsonl")
-    read = {row["number"] for row in sample if row["shown"] is not None} | {row["number"] for row in rest}
-    read |= {row["number"] for row in lines_of("extraction_blind.jsonl") if "verdict" in row}
-    assert shown <= read
-    builds = {item["number"]: {name for name, said in item["runs"].items() if said == "reproduced"} for item in items}
-    for row in rest:
-        assert set(row["reproduced"]) == builds[row["number"]]
-        assert row["expectation"] in {"yes", "no", "unclear"}
-        assert row["reason"]
-
-
 def lines_of(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in resources.data_file(name).read_text(encoding="utf-8").splitlines()]
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +21,6 @@ from torch_embers.classify.learning.features import View, readable, table
 from torch_embers.classify.learning.folds import grouped_folds
 from torch_embers.classify.learning.model import Classifier, Settings, transformed
 from torch_embers.errors import InputError
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
-from protocols import TRIED
 
 
 @pytest.fixture(scope="module")
@@ -190,13 +185,6 @@ def test_a_view_that_stands_twice_is_refused_by_name() -> None:
     settings = Settings(views=(View("word"), View("vector"), View("vector")), folds=0)
     with pytest.raises(InputError, match="looks at vector:text twice"):
         Classifier("c", settings).fit(items(["gather", "sort"] * 4), ["a", "b"] * 4)
-
-
-@pytest.mark.slow
-def test_every_setting_that_the_published_protocols_choose_among_can_be_learned() -> None:
-    texts, labels = examples(4)
-    for settings in TRIED:
-        assert len(Classifier("c", settings).fit(items(texts), labels).classes) == len(set(labels))
 
 
 def test_less_certain_labels_count_less() -> None:
