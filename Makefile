@@ -158,7 +158,7 @@ site: setup ## the documentation as a site in build/docs; a broken link fails
 docs-check: setup-classify ## fail where docs/ is stale
 	$(BIN)/python tools/docs --check
 
-bench: setup-study ## measure embers beside plain code: bench/results.json and the table of bench/RESULTS.md
+bench: setup-classify ## measure embers beside plain code: bench/results.json and the table of bench/RESULTS.md
 	$(BIN)/python bench/run.py $(BENCH)
 
 wheel: setup ## build the source distribution, and the wheel from it, into dist/

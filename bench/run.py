@@ -185,12 +185,13 @@ def main() -> None:
         parser.error(f"no measure {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     if asked.items:
         known["queries"].parameters["items"] = asked.items  # type: ignore[index]
-    rows = {row["measure"]: row for row in json.loads(RESULTS.read_text(encoding="utf-8"))} if RESULTS.exists() else {}
     for name in asked.measures or known:
-        rows[name] = measured(known[name], MEASURES[name], asked.python or [Path(sys.executable)])
-        made = [rows[one] for one in known if one in rows]
-        RESULTS.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-        page = with_table(PAGE.read_text(encoding="utf-8"), table(made, list(known.values())))
+        row = measured(known[name], MEASURES[name], asked.python or [Path(sys.executable)])
+        before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+        by_name = {one["measure"]: one for one in [*before, row]}
+        rows = [by_name[one] for one in known if one in by_name]
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        page = with_table(PAGE.read_text(encoding="utf-8"), table(rows, list(known.values())))
         PAGE.write_text(page, encoding="utf-8")
 
 
