@@ -2,7 +2,7 @@
 
 bench.toml says what the six measures compare; measures.py does it. Without names all are made. A measure takes the
 place of its row in results.json, and the table of RESULTS.md is written anew from all rows. `--python PYTHON` names the
-interpreter of a build for the sandboxed run; repeat it for more.
+interpreter of a build for the sandboxed run; `--parameter items=20000` takes the place of a number of bench.toml.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -45,7 +45,7 @@ class Spec:
     warm_up: int
     repeats: int
     statistic: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
 
 def specs() -> list[Spec]:
@@ -167,12 +167,25 @@ def with_table(page: str, made: str) -> str:
     return f"{before}{BEGIN}\n\n{made}\n\n{END}{rest.partition(END)[2]}"
 
 
+def parameter(given: str) -> tuple[str, int]:
+    """A number that takes the place of one of bench.toml."""
+    name, _, number = given.partition("=")
+    return name, int(number)
+
+
 def main() -> None:
     """Measure what is asked for and write it down."""
     known = {spec.name: spec for spec in specs()}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("measures", nargs="*", metavar="MEASURE", help=", ".join(known))
-    parser.add_argument("--items", type=int, help="number of items of the measure `queries`")
+    parser.add_argument(
+        "--parameter",
+        action="append",
+        type=parameter,
+        default=[],
+        metavar="NAME=NUMBER",
+        help="instead of bench.toml's",
+    )
     parser.add_argument(
         "--python",
         action="append",
@@ -183,10 +196,9 @@ def main() -> None:
     asked = parser.parse_args()
     if unknown := set(asked.measures) - set(known):
         parser.error(f"no measure {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-    if asked.items:
-        known["queries"].parameters["items"] = asked.items  # type: ignore[index]
     for name in asked.measures or known:
-        row = measured(known[name], MEASURES[name], asked.python or [Path(sys.executable)])
+        spec = replace(known[name], parameters=known[name].parameters | dict(asked.parameter))
+        row = measured(spec, MEASURES[name], asked.python or [Path(sys.executable)])
         before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
         by_name = {one["measure"]: one for one in [*before, row]}
         rows = [by_name[one] for one in known if one in by_name]
