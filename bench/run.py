@@ -193,11 +193,13 @@ def main() -> None:
         metavar="PYTHON",
         help="interpreter of a build, a path or a command",
     )
+    parser.add_argument("--once", action="store_true", help="one round without warm-up: a look where time is short")
     asked = parser.parse_args()
     if unknown := set(asked.measures) - set(known):
         parser.error(f"no measure {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     for name in asked.measures or known:
         spec = replace(known[name], parameters=known[name].parameters | dict(asked.parameter))
+        spec = replace(spec, warm_up=0, repeats=1) if asked.once else spec
         row = measured(spec, MEASURES[name], asked.python or [Path(sys.executable)])
         before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
         by_name = {one["measure"]: one for one in [*before, row]}
