@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -9,6 +10,7 @@ from typing import ClassVar
 import duckdb
 import pytest
 
+import support
 from torch_embers import toml_models
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
@@ -246,11 +248,12 @@ def test_a_finding_that_a_case_shows_has_the_versions_of_the_matrix(tmp_path, mo
 @pytest.mark.parametrize("draft", hunt_draft.written(), ids=lambda one: one.case)
 def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts(draft):
     torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
+    threads, release = torch.get_num_threads(), torch.__version__.partition("+")[0]
+    shows = support.is_measured_here(release, torch.backends.cpu.get_cpu_capability())
     assert len(draft.script.strip().splitlines()) <= 12
     assert any(row["case"] == draft.case and row["verdict"] == "occurs" for row in hunt_draft.shipped_matrix.matrix())
     try:
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError) if shows else suppress(AssertionError):
             exec(compile(draft.script, draft.case, "exec"), {})
     finally:
         torch.set_num_threads(threads)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs pytest with the given arguments under the kernels of other processors and prints what came of each: a suite that
 # needs the kernels of one machine is red on another. The libraries are independent, so that a setting changes all of them.
-# MKL asks this function whether the processor is Intel's; the answer of `intel` is yes, whatever the processor is.
+# MKL asks a function whether the processor is Intel's; under `intel` its answer is yes, whatever the processor is.
 set -u
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,13 +15,13 @@ declare -A settings=(
 )
 failed=0
 table="setting | exit | last line of pytest"
-for name in as_it_is oldest avx2 intel; do
+for name in ${SETTINGS:-as_it_is oldest avx2 intel}; do
+  echo "== $name: ${settings[$name]}"
   # shellcheck disable=SC2086 - a setting is several variables
-  output=$(env ${settings[$name]} "${PYTHON:-.venv/bin/python}" -m pytest -q "$@" 2>&1)
-  code=$?
-  [ $code -eq 0 ] || failed=1
-  grep -E "^(FAILED|ERROR)" <<<"$output" | sed "s/^/$name: /"
-  table+=$'\n'"$name | $code | $(tail -n 1 <<<"$output")"
+  env ${settings[$name]} "${PYTHON:-.venv/bin/python}" -m pytest -q "$@" 2>&1 | tee "$scratch/output"
+  code=${PIPESTATUS[0]}
+  [ "$code" -eq 0 ] || failed=1
+  table+=$'\n'"$name | $code | $(tail -n 1 "$scratch/output")"
 done
 printf '%s\n' "$table"
 exit $failed
