@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 REPO, KERNELS = "pytorch/pytorch", 42
 CASE = case_of("import torch\n", relation="same")
 BUILD = Build("2.2.2", "2.2.2+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7", capability="AVX2")
-WHERE = {"device": "cpu", "device_name": None, "driver": None, "system": "Linux", "processor": "X", "capability": "AVX2", "threads": 1}
+WHERE = {
+    "device": "cpu",
+    "device_name": None,
+    "driver": None,
+    "system": "Linux",
+    "processor": "X",
+    "capability": "AVX2",
+    "threads": 1,
+}
 OLD = f"""
 INSERT INTO environments VALUES
     ('before', 'cpu', NULL, NULL, 'Linux 6.1.0', 'X', 'AVX2', 1, now() - INTERVAL 2 HOUR),
@@ -108,7 +116,9 @@ def test_where_two_keys_become_one_the_newest_verdict_counts_and_all_runs_stay(m
     assert environments == [(key, "Linux", "AVX2"), (other, "Linux", "AVX512")]
     assert rows(merged.path, "SELECT environment, verdict, k, batch FROM latest_verdicts") == [(key, "occurs", 4, 0)]
     assert rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written") == [("not_seen", 1), ("occurs", 0)]
-    runs = rows(merged.path, "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel")
+    runs = rows(
+        merged.path, "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
+    )
     assert runs == [("6.1.0", "not_reproduced", 1, key, 4), ("6.2.0-generic", "reproduced", 0, key, 4)]
 
 
