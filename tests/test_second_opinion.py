@@ -12,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from support import assert_clean_error, run_embers
+from torch_embers.repro import shipped_matrix
 from torch_embers.run import shipped
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
@@ -272,11 +273,15 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
     assert of_item(store, "pytorch/pytorch", 83149).conclusion == "cannot be concluded"
 
 
-def test_a_control_on_another_processor_is_named_among_the_limits() -> None:
+def test_a_control_on_another_processor_is_named_among_the_limits_unless_its_capability_was_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = report({"own": "Ynn"})
     verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
     assert any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
     assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(whole)))
+    monkeypatch.setattr(shipped_matrix, "settled", lambda: {("own", "2.2.2")})
+    assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
 
 
 READING = Reading(

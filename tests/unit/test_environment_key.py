@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,10 +60,10 @@ INSERT INTO status_history BY NAME SELECT
 """One case, run under two kernels: not seen before the update, there after it."""
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of the version before."""
-    path = tmp_path / "old.duckdb"
+    path = tmp_path_factory.mktemp("before") / "e.duckdb"
     with duckdb.connect(path) as connection:
         schema.upgrade(connection, now_utc(), "0", {v: text for v, text in schema.migrations().items() if v < KERNELS})
         connection.execute(f"SET TimeZone = 'UTC'; {OLD}")
@@ -70,9 +71,9 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def merged(old: Path) -> Store:
+def merged(before: Path, tmp_path: Path) -> Store:
     """The same after a writer has opened it."""
-    store = Store(old)
+    store = Store(Path(shutil.copy(before, tmp_path)))
     with store.writer("test") as writer, writer.transaction() as connection:
         bank.save(connection, [CASE])
     return store
@@ -128,8 +129,8 @@ def test_after_the_merge_nothing_is_run_or_announced_again(merged: Store) -> Non
     assert rows(merged.path, "SELECT count(*) FROM status_history") == [(1,)]
 
 
-def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(old: Path, tmp_path: Path) -> None:
-    state.save(Store(old), tmp_path / "state")
+def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: Path, tmp_path: Path) -> None:
+    state.save(Store(before), tmp_path / "state")
     store = Store(tmp_path / "new.duckdb")
     with store.writer("test", create=True) as writer:
         state.load(writer, tmp_path / "state")
