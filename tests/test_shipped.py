@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from support import assert_clean_error, case_of, fake_python, rows, run_embers
+from torch_embers import resources
 from torch_embers.builds.registry import Registry, placed_here
 from torch_embers.repro import bank, case, shipped_matrix
 from torch_embers.run import matrix, shipped, shipped_mark
@@ -70,6 +71,15 @@ def test_every_case_is_the_one_whose_verdicts_are_shipped() -> None:
     known = {(row["case"], row["case_hash"]) for row in COMMITTED}
     changed = [one.name for one in case.shipped() if (one.name, one.hash) not in known]
     assert not changed, f"run these on all builds, then `embers matrix --csv`: {changed}"
+
+
+def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None:
+    known = {(row["case"], row["build"], row["case_hash"]): row["verdict"] for row in COMMITTED}
+    forced = list(csv.DictReader(resources.analysis_text(*shipped_matrix.FORCED).splitlines()))
+    on_avx2 = [row for row in forced if row["capability"] == "AVX2"]
+    assert {known[row["case"], row["build"], row["case_hash"]] for row in forced} == {"absent"}
+    assert [(row["case"], row["build"]) for row in on_avx2 if row["verdict"] != "absent"] == []
+    assert {(row["case"], row["build"]) for row in on_avx2} <= shipped_matrix.settled()
 
 
 @pytest.mark.slow
