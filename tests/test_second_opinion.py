@@ -281,7 +281,9 @@ def test_a_control_on_another_processor_is_named_among_the_limits_unless_its_cap
     assert any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
     assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(whole)))
     monkeypatch.setattr(shipped_matrix, "settled", lambda: {("own", "2.2.2")})
-    assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
+    assert not any(
+        "Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts)))
+    )
 
 
 READING = Reading(
