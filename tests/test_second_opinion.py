@@ -273,17 +273,24 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
     assert of_item(store, "pytorch/pytorch", 83149).conclusion == "cannot be concluded"
 
 
-def test_a_control_on_another_processor_is_named_among_the_limits_unless_its_capability_was_tried(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(
+    ("letters", "wide", "settled", "may_matter"),
+    [
+        ("Ynn", ("2.1.2", "2.2.2"), (), True),
+        ("Ynn", (), (), False),
+        ("Ynn", ("2.2.2",), (), False),  # absent on the control's machine, too
+        ("YYn", ("2.1.2", "2.2.2"), (), False),  # occurs on the newest build's machine
+        ("Ynn", ("2.1.2", "2.2.2"), ("own",), False),  # absent where the control's capability was forced
+    ],
+)
+def test_a_control_on_another_processor_is_named_among_the_limits_where_it_may_matter(
+    monkeypatch: pytest.MonkeyPatch, letters: str, wide: tuple[str, ...], settled: tuple[str, ...], *, may_matter: bool
 ) -> None:
-    whole = report({"own": "Ynn"})
-    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
-    assert any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
-    assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(whole)))
-    monkeypatch.setattr(shipped_matrix, "settled", lambda: {("own", "2.2.2")})
-    assert not any(
-        "Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts)))
-    )
+    monkeypatch.setattr(shipped_matrix, "settled", lambda: frozenset(settled))
+    whole = report({"own": letters})
+    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build in wide else e for e in whole.verdicts]
+    said = limits(opinion_on(replace(whole, verdicts=verdicts)))
+    assert any("Another kernel, and no fix," in line for line in said) == may_matter
 
 
 READING = Reading(

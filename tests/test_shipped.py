@@ -79,7 +79,7 @@ def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None
     on_avx2 = [row for row in forced if row["capability"] == "AVX2"]
     assert {known[row["case"], row["build"], row["case_hash"]] for row in forced} == {"absent"}
     assert [(row["case"], row["build"]) for row in on_avx2 if row["verdict"] != "absent"] == []
-    assert {(row["case"], row["build"]) for row in on_avx2} <= shipped_matrix.settled()
+    assert {row["case"] for row in on_avx2} <= shipped_matrix.settled()
 
 
 @pytest.mark.slow

@@ -58,14 +58,14 @@ def confirming(release: str) -> dict[str, dict[str, str]]:
 
 
 @cache
-def settled() -> frozenset[tuple[str, str]]:
-    """Names of cases and releases on which they are absent with the CPU capability of their control, too.
+def settled() -> frozenset[str]:
+    """Names of cases that are absent from a later release with the CPU capability of their control, too.
 
     Raises:
         InputError: the file is missing.
     """
     rows = csv.DictReader(io.StringIO(resources.analysis_text(*FORCED)))
-    return frozenset((row["case"], row["build"]) for row in rows if row["verdict"] == "absent")
+    return frozenset(row["case"] for row in rows if row["verdict"] == "absent")
 
 
 def load(connection: duckdb.DuckDBPyConnection, cases: Iterable[Case]) -> int:
