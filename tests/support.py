@@ -15,6 +15,7 @@ import duckdb
 import pytest
 from hypothesis import settings
 
+from torch_embers.builds.registry import environment_text, machine_here
 from torch_embers.cli.entry import main
 from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.graphql import GraphqlSource
@@ -23,6 +24,7 @@ from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, metadata_lines, parse
+from torch_embers.repro.shipped_matrix import matrix
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -70,6 +72,17 @@ def eventually(holds: Callable[[], object], seconds: float = 120) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.02)
+
+
+def is_measured_here(release: str, capability: str) -> bool:
+    """Whether the shipped verdicts on a release (its first two numbers) come from this kind of processor and CPU capability.
+
+    Elsewhere a kernel of that release may be right that is wrong there.
+    """
+    system, processor = machine_here()
+    where = {"device": "cpu", "processor": processor, "capability": capability, "system": system}
+    here, line = environment_text(where), release.split(".")[:2]
+    return any(row["build"].split(".")[:2] == line and row["environment"] == here for row in matrix())
 
 
 class Ended(NamedTuple):

@@ -90,24 +90,23 @@ INSERT INTO builds VALUES
     ('2.9.1@a', '{PERSON}-build', '2.9.1+cpu', 'abc', 'release', 'linux-x86_64', '3.11.7', now()),
     ('2.8.0@u', 'unused', '2.8.0', 'abc', 'release', 'linux-x86_64', '3.11.7', now());
 INSERT INTO environments VALUES
-    ('e1', 'cpu', NULL, NULL, 'Linux 6.18.44-{PERSON}', 'EPYC', 'AVX2', 1, now()),
-    ('e2', 'cpu', NULL, NULL, 'Linux 6.18.9', 'EPYC', 'AVX2', 1, now());
+    ('e1', 'cpu', NULL, NULL, 'Linux', 'EPYC', 'AVX2', 1, now());
 INSERT INTO verdicts VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 3, 3, NULL, 'build', '2.9.1@a', 3, 3,
      'assert at "/home/{PERSON}/torch/x.cpp":7, see https://example.org/a/b', 'mismatch', '2024-03-01', 'own', NULL),
-    ('c1', '2.9.1@a', 'e2', 'reviewed', 0, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02', 'own', NULL),
+    ('c1', '2.9.1@a', 'e1', 'reviewed', 1, 'occurs', true, 2, 3, NULL, 'build', '2.9.1@a', 3, 3, 'newer', 'mismatch', '2024-03-02', 'own', NULL),
     ('c1', '2.10.0@b', 'e1', 'reviewed', 0, 'absent', false, 0, 11, 0.34, 'build', '2.9.1@a', 3, 3, '-1', NULL, '2024-03-01', 'own', NULL),
     ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own', NULL),
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '{SECRET}', NULL, '2024-03-01', 'own', NULL);
 INSERT INTO runs VALUES
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', 'at "/home/{PERSON}/x.py":1', 'mismatch', 1, NULL, 'exited',
-     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01', '', 'cgroup'),
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z9', 7, ['no_network'], '2024-03-01', '', 'cgroup', '6.18.44-{PERSON}'),
     ('c1', '2.9.1@a', 'e1', 'reviewed', 0, 1, false, 'reproduced', 'same', 'mismatch', 1, NULL, 'exited',
-     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z1', 8, ['no_network'], '2024-03-01', '', 'supervisor'),
+     '{SECRET}', '{SECRET}', 0.5, 0.4, 1000, '{PERSON}-z1', 8, ['no_network'], '2024-03-01', '', 'supervisor', 'own-{PERSON}'),
     ('c0', '2.9.1@a', 'e1', 'reviewed', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
-     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', NULL, NULL),
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', NULL, NULL, NULL),
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
-     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', '', 'cgroup');
+     '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', '', 'cgroup', '6.18.44-{PERSON}');
 INSERT INTO status_history VALUES
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own', NULL),
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.progress import Silent
 from torch_embers.run import hunt
@@ -21,6 +22,8 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
     assert {cell[0] for cell in rows["neg"].cells} >= {"forward", "backward", "inplace", "out"}
     assert rows["neg"].counts()["tested"] > 50
     assert rows["neg"].all_findings() == []
+    if not is_measured_here(current.public_version, current.capability):
+        return  # narrow_copy is wrong where the shipped verdicts were measured; elsewhere it may be right
     found = rows["narrow_copy"].all_findings()
     assert ("narrow_copy", "out", "outside_write") in {(one.op, one.overload, one.severity) for one in found}
     known = [is_known(one, rows["narrow_copy"].release, hunt.rules().known) for one in found]

@@ -79,8 +79,8 @@ def test_only_current_cases_by_hand_are_published(made: Path) -> None:
     assert table(made, "case_items").values.tolist() == [["pt1_case", REPO, 1, "same"]]
 
 
-def test_machines_of_a_kind_are_one_environment_and_the_newest_verdict_counts(made: Path) -> None:
-    assert list(table(made, "environments").system) == ["Linux 6.18"]
+def test_of_the_verdicts_of_a_case_on_a_build_the_newest_counts(made: Path) -> None:
+    assert list(table(made, "environments").system) == ["Linux"]
     verdicts = table(made, "verdicts").set_index("release")
     assert list(verdicts.verdict) == ["occurs", "absent"]
     assert bool(verdicts.flaky["2.9.1"])
@@ -109,6 +109,7 @@ def test_runs_are_those_of_published_cases_and_their_starts_are_numbered(made: P
         ["pt1_case", 1, "reproduced", 1],
     ]
     assert runs.detail[0] == 'at "x.py":1'
+    assert runs.kernel.fillna("").tolist() == ["6.18", ""]
 
 
 def test_builds_are_those_that_are_spoken_of_in_order_of_release(made: Path) -> None:

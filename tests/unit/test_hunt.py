@@ -2,11 +2,13 @@
 
 import dataclasses
 import json
+from contextlib import suppress
 from typing import ClassVar
 
 import duckdb
 import pytest
 
+import support
 from helpers.hunt import MATRIX, OPS, RESTRIDED, build, plain_attempts  # noqa: F401 - fixtures
 from torch_embers import toml_models
 from torch_embers.errors import InputError, SandboxError
@@ -181,11 +183,12 @@ def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypa
 @pytest.mark.parametrize("draft", hunt_draft.written(), ids=lambda one: one.case)
 def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts(draft):
     torch = pytest.importorskip("torch")
-    threads = torch.get_num_threads()
+    threads, release = torch.get_num_threads(), torch.__version__.partition("+")[0]
+    shows = support.is_measured_here(release, torch.backends.cpu.get_cpu_capability())
     assert len(draft.script.strip().splitlines()) <= 12
     assert any(row["case"] == draft.case and row["verdict"] == "occurs" for row in hunt_draft.shipped_matrix.matrix())
     try:
-        with pytest.raises(AssertionError):
+        with pytest.raises(AssertionError) if shows else suppress(AssertionError):
             exec(compile(draft.script, draft.case, "exec"), {})
     finally:
         torch.set_num_threads(threads)

@@ -12,6 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from support import assert_clean_error, run_embers
+from torch_embers.repro import shipped_matrix
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.readings import Reading, readings_of
@@ -233,11 +234,24 @@ def test_a_bisection_that_verdicts_contradict_is_left_out() -> None:
     assert "every tested build" not in markdown(made)
 
 
-def test_a_control_on_another_processor_is_named_among_the_limits() -> None:
-    whole = report({"own": "Ynn"})
-    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
-    assert any("Another kernel, and no fix," in line for line in limits(opinion_on(replace(whole, verdicts=verdicts))))
-    assert not any("Another kernel, and no fix," in line for line in limits(opinion_on(whole)))
+@pytest.mark.parametrize(
+    ("letters", "wide", "settled", "may_matter"),
+    [
+        ("Ynn", ("2.1.2", "2.2.2"), (), True),
+        ("Ynn", (), (), False),
+        ("Ynn", ("2.2.2",), (), False),  # absent on the control's machine, too
+        ("YYn", ("2.1.2", "2.2.2"), (), False),  # occurs on the newest build's machine
+        ("Ynn", ("2.1.2", "2.2.2"), ("own",), False),  # absent where the control's capability was forced
+    ],
+)
+def test_a_control_on_another_processor_is_named_among_the_limits_where_it_may_matter(
+    monkeypatch: pytest.MonkeyPatch, letters: str, wide: tuple[str, ...], settled: tuple[str, ...], *, may_matter: bool
+) -> None:
+    monkeypatch.setattr(shipped_matrix, "settled", lambda: frozenset(settled))
+    whole = report({"own": letters})
+    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build in wide else e for e in whole.verdicts]
+    said = limits(opinion_on(replace(whole, verdicts=verdicts)))
+    assert any("Another kernel, and no fix," in line for line in said) == may_matter
 
 
 READING = Reading(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING
 
 import pytest
 
+from torch_embers import resources
 from torch_embers.repro import case, shipped_matrix
 from torch_embers.run import shipped_mark
 from torch_embers.store.store import Store
@@ -39,3 +41,12 @@ def test_no_detectable_rate_stands_beside_an_injected_fault() -> None:
 def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped_mark, "_of_files", lambda: b"other")
     assert not shipped_mark.is_current(mined)
+
+
+def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None:
+    known = {(row["case"], row["build"], row["case_hash"]): row["verdict"] for row in COMMITTED}
+    forced = list(csv.DictReader(resources.analysis_text(*shipped_matrix.FORCED).splitlines()))
+    on_avx2 = [row for row in forced if row["capability"] == "AVX2"]
+    assert {known[row["case"], row["build"], row["case_hash"]] for row in forced} == {"absent"}
+    assert [(row["case"], row["build"]) for row in on_avx2 if row["verdict"] != "absent"] == []
+    assert {row["case"] for row in on_avx2} <= shipped_matrix.settled()

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -401,8 +401,11 @@ def _own_torch() -> str | None:
 
 
 def machine_here() -> tuple[str, str]:
-    """System and processor of this machine, as environments have them."""
-    return f"{platform.system()} {platform.release()}", _processor()
+    """System and processor of this machine, as environments have them.
+
+    The kernel's release is no part of them: it changes with each update, and runs keep it (``runs.kernel``).
+    """
+    return platform.system(), _processor()
 
 
 def environment_of(build: Build, threads: int) -> Mapping[str, object]:
@@ -438,9 +441,9 @@ def placed_here(build: Build) -> Placed:
 
 
 def environment_key(columns: Iterable[tuple[str, object]]) -> str:
-    """Key of an environment: a hash of its columns, 16 hexadecimal digits."""
-    text = "\0".join(f"{name}={value}" for name, value in sorted(columns))
-    return blake2b(text.encode(), digest_size=8).hexdigest()
+    """Key of an environment: a hash of its columns, 16 hexadecimal digits, as store/environment_keys.sql makes it."""
+    text = "\n".join(f"{name}={'' if value is None else value}" for name, value in sorted(columns))
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def environment_text(columns: Mapping[str, object]) -> str:

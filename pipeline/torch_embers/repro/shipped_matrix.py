@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MATRIX = ("results", "matrix.csv")
 CONFIRMING = ("results", "confirming.csv")
 """A second batch on the newest release, made later in a fresh database: what is claimed to be gone rests on both."""
+FORCED = ("results", "forced_capability.csv")
+"""Cases and their controls once more, all with one CPU capability, which ATEN_CPU_CAPABILITY forced on both builds."""
 PROVENANCE = "shipped"
 CONDITIONS = {"profile": "reviewed", "batch": 0, "signature": None, "provenance": PROVENANCE}
 """What the matrix does not say of its verdicts: all cases in it were written by hand."""
@@ -52,6 +55,17 @@ def confirming(release: str) -> dict[str, dict[str, str]]:
     """
     rows = csv.DictReader(io.StringIO(resources.analysis_text(*CONFIRMING)))
     return {row["case_hash"]: row for row in rows if row["build"] == release}
+
+
+@cache
+def settled() -> frozenset[str]:
+    """Names of cases that are absent from a later release with the CPU capability of their control, too.
+
+    Raises:
+        InputError: the file is missing.
+    """
+    rows = csv.DictReader(io.StringIO(resources.analysis_text(*FORCED)))
+    return frozenset(row["case"] for row in rows if row["verdict"] == "absent")
 
 
 def load(connection: duckdb.DuckDBPyConnection, cases: Iterable[Case]) -> int:

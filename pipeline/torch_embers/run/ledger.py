@@ -29,7 +29,7 @@ COMMIT_SECONDS = 2.0
 """Finished runs wait at most this long for their transaction: opening the database for each one would cost more."""
 KEPT_OUTPUT = 4_000
 """Characters of output and of error output that a stored run keeps."""
-MEASURED = ("profile", "exit_code", "signal", "ended", "duration", "cpu", "peak_memory", "zygote")
+MEASURED = ("profile", "exit_code", "signal", "ended", "duration", "cpu", "peak_memory", "zygote", "kernel")
 """Columns of ``runs`` that hold a field of the result as it is."""
 
 _VERDICTS = """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import item_link, markdown_block
 from torch_embers.escaping import markdown as escaped
+from torch_embers.repro import shipped_matrix
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
 
 if TYPE_CHECKING:
@@ -190,10 +191,16 @@ def _of_verdict(opinion: SecondOpinion, case: CaseOpinion, entry: Entry) -> list
 
 
 def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list[str]:
-    """That the control ran with another processor or CPU capability than the newest build, where that is so."""
+    """That the control ran with another processor or CPU capability than the newest build, where that may matter.
+
+    It does not where the case occurs on the newest build's kind of machine, or is absent on the control's, too.
+    """
     entries = [entry for entry in preferred(opinion.report.verdicts) if entry.case == case.name]
     control = next((entry for entry in entries if entry.build == newest.control_build), newest)
-    if control.machine == newest.machine:
+    seen = {(entry.machine, entry.verdict) for entry in entries}
+    if control.machine == newest.machine or seen & {(newest.machine, "occurs"), (control.machine, "absent")}:
+        return []
+    if case.name in shipped_matrix.settled():
         return []
     return [
         f"{case.name}: the control ran on another kind of machine ({control.build}: {control.machine}; {newest.build}: "

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from torch_embers import folders
 from torch_embers.errors import InputError
-from torch_embers.store import lock
+from torch_embers.store import lock, schema
 from torch_embers.store.connection import STRUCK
 
 if TYPE_CHECKING:
@@ -122,7 +122,9 @@ def load(writer: Writer, folder: Path) -> int:
     except OSError as error:
         raise InputError(f"--state {folder} cannot be read: {error.strerror or error}") from error
     with writer.transaction() as connection:
-        return sum(_merge(connection, folder, name, table) for name, table in tables.items())
+        added = sum(_merge(connection, folder, name, table) for name, table in tables.items())
+        schema.renew_environments(connection)  # of a state that an older embers saved
+    return added
 
 
 def _place(folder: Path) -> Path:

@@ -282,6 +282,7 @@ def _keep(writer: Writer, done: Watched, environment: str) -> None:
         "looked": json.dumps(done.looked),
         "duration": done.run.duration if done.run else 0.0,
         "guarantees": list(done.run.guarantees) if done.run else [],
+        "kernel": done.run.kernel if done.run else None,
         "ran_at": now_utc(),
     }
     with writer.transaction() as connection:

@@ -11,6 +11,7 @@ import binascii
 import contextlib
 import json
 import os
+import platform
 import secrets
 import select
 import sys
@@ -97,6 +98,8 @@ class RunResult:
     """Why the sandbox of a first try broke, where this is the second one, in a fresh process; else empty."""
     memory_counted_by: str = ""
     """cgroup (the kernel, and the supervisor) | supervisor | empty where neither did: no sandbox."""
+    kernel: str = field(default_factory=platform.release)
+    """Release of the kernel on which it ran."""
 
 
 class _Server:

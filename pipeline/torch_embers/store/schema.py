@@ -115,3 +115,8 @@ def upgrade(
         connection.execute(todo[target])
         connection.execute("INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [target, moment, release])
     return latest_version(steps)
+
+
+def renew_environments(connection: duckdb.DuckDBPyConnection) -> None:
+    """Bring environments that hold the release of a kernel into the form of today, inside the caller's transaction."""
+    connection.execute(resources.package_file("store", "environment_keys.sql").read_text(encoding="utf-8"))

@@ -1,5 +1,5 @@
 -- Where did cases run?
-SELECT DISTINCT environment, device, device_name, driver, system, processor, capability, threads
-FROM chosen_environments
+SELECT environment, device, device_name, driver, system, processor, capability, threads
+FROM environments
 SEMI JOIN chosen_verdicts USING (environment)
 ORDER BY environment

@@ -12,32 +12,13 @@ FROM cases WHERE current AND origin = 'curated';
 CREATE OR REPLACE TEMP MACRO file_names(message) AS
     regexp_replace(message, '(^|[\s"''(=:])(?:/[^/\s"'':,()]+)+/([^/\s"'':,()]+)', '\1\2', 'g');
 
--- Of a kernel's version only the part that means the same everywhere: the rest is one machine's.
-CREATE OR REPLACE TEMP VIEW kinds_of_machine AS
-SELECT
-    environment AS own,
-    device, device_name, driver, processor, capability, threads,
-    regexp_extract(system, '^\S+( \d+(\.\d+)?)?') AS system
-FROM environments;
-
-CREATE OR REPLACE TEMP VIEW chosen_environments AS
-SELECT
-    *,
-    left(md5(to_json([device, device_name, driver, system, processor, capability, threads::VARCHAR])::VARCHAR), 12)
-        AS environment
-FROM kinds_of_machine;
-
--- Two machines of a kind are one environment here; of their verdicts the newest counts.
+-- Of the verdicts of a case the newest counts.
 CREATE OR REPLACE TEMP VIEW chosen_verdicts AS
-SELECT
-    v.* EXCLUDE (environment), c.name, e.environment, e.device,
-    file_names(v.detail) AS shown, file_names(v.signature) AS seen
+SELECT v.*, c.name, e.device, file_names(v.detail) AS shown, file_names(v.signature) AS seen
 FROM verdicts v
 JOIN chosen_cases c ON c.case_hash = v.case_hash
-JOIN chosen_environments e ON e.own = v.environment
-QUALIFY row_number() OVER (
-    PARTITION BY c.name, v.build, e.environment ORDER BY v.decided_at DESC, v.batch DESC, e.own
-) = 1;
+JOIN environments e ON e.environment = v.environment
+QUALIFY row_number() OVER (PARTITION BY c.name, v.build, v.environment ORDER BY v.decided_at DESC, v.batch DESC) = 1;
 
 CREATE OR REPLACE TEMP VIEW chosen_builds AS
 FROM builds

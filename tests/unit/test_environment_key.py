@@ -1,0 +1,141 @@
+"""The key of an environment has no release of the kernel: an update of the kernel voids no verdict."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from support import case_of, rows
+from torch_embers.builds.registry import Build, Placed, environment_key, environment_of
+from torch_embers.normalize import now_utc
+from torch_embers.progress import Silent
+from torch_embers.repro import bank
+from torch_embers.run import state
+from torch_embers.run.recheck import RecheckRequest, recheck
+from torch_embers.store import schema
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REPO, KERNELS = "pytorch/pytorch", 42
+CASE = case_of("import torch\n", relation="same")
+BUILD = Build("2.2.2", "2.2.2+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7", capability="AVX2")
+WHERE = {
+    "device": "cpu",
+    "device_name": None,
+    "driver": None,
+    "system": "Linux",
+    "processor": "X",
+    "capability": "AVX2",
+    "threads": 1,
+}
+OLD = f"""
+INSERT INTO environments VALUES
+    ('before', 'cpu', NULL, NULL, 'Linux 6.1.0', 'X', 'AVX2', 1, now() - INTERVAL 2 HOUR),
+    ('after', 'cpu', NULL, NULL, 'Linux 6.2.0-generic', 'X', 'AVX2', 1, now() - INTERVAL 1 HOUR),
+    ('other', 'cpu', NULL, NULL, 'Linux 6.2.0-generic', 'X', 'AVX512', 1, now());
+INSERT INTO runs BY NAME SELECT
+    '{CASE.hash}' AS case_hash, '{BUILD.identity}' AS build, environment, 'reviewed' AS profile, 0 AS batch, attempt,
+    false AS planted, outcome, '' AS detail, 'exited' AS ended, '' AS stdout, '' AS stderr, 0 AS duration, 0 AS cpu,
+    0 AS peak_memory, 'z' AS zygote, attempt AS seed, [] AS guarantees, seen_at AS ran_at
+FROM environments CROSS JOIN range(4) t(attempt)
+JOIN (VALUES ('before', 'not_reproduced'), ('after', 'reproduced')) s(environment, outcome) USING (environment);
+INSERT INTO verdicts BY NAME SELECT
+    '{CASE.hash}' AS case_hash, '{BUILD.identity}' AS build, environment, 'reviewed' AS profile, 0 AS batch, verdict,
+    false AS flaky, k, 4 AS n, 'none' AS control, 0 AS control_k, 0 AS control_n, '' AS detail, seen_at AS decided_at,
+    'own' AS provenance, written
+FROM environments
+JOIN (VALUES ('before', 'not_seen', 0, 1), ('after', 'occurs', 4, 2)) s(environment, verdict, k, written) USING (environment);
+INSERT INTO items (repo, number, title, state) VALUES ('{REPO}', 1, 'a bug', 'open');
+INSERT INTO status_history BY NAME SELECT
+    '{REPO}' AS repo, 1 AS number, 'cpu' AS backend, '{BUILD.identity}' AS reference, 'open_and_occurs' AS status,
+    '' AS evidence, now() - INTERVAL 1 HOUR AS decided_at, 'own' AS provenance, 1 AS written;
+"""
+"""One case, run under two kernels: not seen before the update, there after it."""
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of the version before."""
+    path = tmp_path_factory.mktemp("before") / "e.duckdb"
+    with duckdb.connect(path) as connection:
+        schema.upgrade(connection, now_utc(), "0", {v: text for v, text in schema.migrations().items() if v < KERNELS})
+        connection.execute(f"SET TimeZone = 'UTC'; {OLD}")
+    return path
+
+
+@pytest.fixture
+def merged(before: Path, tmp_path: Path) -> Store:
+    """The same after a writer has opened it."""
+    store = Store(Path(shutil.copy(before, tmp_path)))
+    with store.writer("test") as writer, writer.transaction() as connection:
+        bank.save(connection, [CASE])
+    return store
+
+
+class Nothing:
+    """Has one build here and makes no run."""
+
+    side_by_side = False
+
+    def survey(self, builds: Sequence[Build]) -> list[Placed]:
+        return [Placed(build, WHERE) for build in builds]
+
+    def memory(self) -> int:
+        return 1 << 40
+
+    def run(self, *_: object) -> Any:
+        pytest.fail("something is run again")
+
+
+def again(store: Store) -> Any:
+    """A re-check of all that is known."""
+    dispatcher: Any = Nothing()
+    with store.writer("test") as writer:
+        return recheck(store, writer, dispatcher, [CASE], RecheckRequest("all", BUILD, [BUILD], 7.0), Silent())
+
+
+def test_another_kernel_is_the_same_environment_and_another_capability_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(release: str, **more: Any) -> str:
+        monkeypatch.setattr(platform, "release", lambda: release)
+        return environment_key({**environment_of(BUILD, 1), **more}.items())
+
+    assert key("6.1.0") == key("6.2.0-generic")
+    assert key("6.1.0") != key("6.1.0", capability="AVX512")
+
+
+def test_where_two_keys_become_one_the_newest_verdict_counts_and_all_runs_stay(merged: Store) -> None:
+    key = environment_key(WHERE.items())
+    environments = rows(merged.path, "SELECT environment, system, capability FROM environments ORDER BY capability")
+    other = environment_key({**WHERE, "capability": "AVX512"}.items())
+    assert environments == [(key, "Linux", "AVX2"), (other, "Linux", "AVX512")]
+    assert rows(merged.path, "SELECT environment, verdict, k, batch FROM latest_verdicts") == [(key, "occurs", 4, 0)]
+    assert rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written") == [("not_seen", 1), ("occurs", 0)]
+    runs = rows(
+        merged.path, "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
+    )
+    assert runs == [("6.1.0", "not_reproduced", 1, key, 4), ("6.2.0-generic", "reproduced", 0, key, 4)]
+
+
+def test_after_the_merge_nothing_is_run_or_announced_again(merged: Store) -> None:
+    done = again(merged)
+    assert (done.fresh, done.changes) == (0, ())
+    assert rows(merged.path, "SELECT count(*) FROM status_history") == [(1,)]
+
+
+def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: Path, tmp_path: Path) -> None:
+    state.save(Store(before), tmp_path / "state")
+    store = Store(tmp_path / "new.duckdb")
+    with store.writer("test", create=True) as writer:
+        state.load(writer, tmp_path / "state")
+        with writer.transaction() as connection:
+            bank.save(connection, [CASE])
+            connection.execute(f"INSERT INTO items (repo, number, title, state) VALUES ('{REPO}', 1, 'a bug', 'open')")
+    assert rows(store.path, "SELECT DISTINCT environment FROM runs") == [(environment_key(WHERE.items()),)]
+    assert again(store).changes == ()
