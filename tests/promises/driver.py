@@ -10,17 +10,19 @@ import shutil
 import subprocess
 import sys
 import venv
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pytest
+
+import raylets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    import pytest
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "analysis" / "results"
@@ -217,6 +219,16 @@ def checkout(folder: Path, cases: Mapping[str, str]) -> None:
     for name in ("matrix.csv", "confirming.csv"):
         path = folder / "analysis" / "results" / name
         path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+
+
+@contextmanager
+def nodes(count: int, settings: Mapping[str, str]) -> Iterator[str]:
+    """Address of a Ray cluster on this machine, whose so many nodes find what ``settings`` name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with raylets.head() as cluster, raylets.nodes_of(cluster, *({},) * count):
+            yield cluster.address
 
 
 def issue(number: int, **more: object) -> dict[str, Any]:

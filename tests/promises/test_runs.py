@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+import socket
+import subprocess
+import sys
+from pathlib import Path
 
-from promises.driver import BOTH, as_json, embers, rows
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from promises.driver import BOTH, as_json, embers, issue, json_lines, nodes, refusal, rows
 
 VERDICTS = """
 SELECT c.name, b.version, v.verdict, v.k, v.n, v.control, v.control_k
@@ -79,3 +79,110 @@ def test_a_change_is_announced_once(ran: Path, small: dict[str, str], database: 
     second = as_json(*words, code=0, **small)
     assert [change for change in second["changes"] if change["told"]] == []
     assert rows(database, "SELECT number, kind, is_told FROM announcements") == [(1, "fixed", True)]
+
+
+# ---- scripts from issues -------------------------------------------------------------------------------------------
+
+ATTACK = """
+import pathlib
+import socket
+import torch
+
+for address in [("127.0.0.1", {port}), ("192.0.2.1", 53)]:
+    try:
+        socket.create_connection(address, timeout=2)
+        print("reached", address)
+    except OSError:
+        pass
+for name in {files!r}:
+    path = pathlib.Path(name)
+    try:
+        print("read", path.read_bytes())
+    except OSError:
+        pass
+    try:
+        path.write_text("changed")
+    except OSError:
+        pass
+raise RuntimeError("a wrong sum: %d" % torch.add(1, 1))
+"""
+REPORT = """The sum is wrong.
+
+```python{code}```
+
+```
+Traceback (most recent call last):
+  File "a.py", line 24, in <module>
+RuntimeError: a wrong sum: 3
+```
+"""
+
+
+def attacked(database: Path, tmp_path: Path, small: dict[str, str], code: str) -> None:
+    """Mine an issue with this script, which becomes a case."""
+    names = [{"name": "module: correctness (silent)"}, {"name": "module: memory format"}]
+    title = "torch.add crashes with RuntimeError: a wrong sum on strided tensors"
+    source = json_lines(tmp_path / "i.jsonl", issue(9, title=title, body=REPORT.format(code=code), labels=names))
+    embers("mine", "--source", "jsonl", source, "--database", database, **small)
+    embers("link-repros", "--database", database, **small)
+
+
+def test_a_hostile_script_reaches_nothing(small: dict[str, str], database: Path, tmp_path: Path) -> None:
+    """A script from an issue reaches neither the network nor a file of this machine, nor the database that it came from."""
+    files = {str(tmp_path / name): name for name in ("secret", "notes")}
+    for path, text in files.items():
+        Path(path).write_text(f"my {text}", encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        code = ATTACK.format(port=server.getsockname()[1], files=[*files, str(database)])
+        python = Path(small["EMBERS_BUILDS_DIR"]).with_name("promised-pythons") / "2.0.1" / "bin" / "python"
+        free = subprocess.run([python, "-c", code], capture_output=True, text=True)
+        server.accept()[0].close()  # the attack is real: without a sandbox it gets everywhere
+        assert "reached" in free.stdout
+        assert "my secret" in free.stdout
+        assert "wrong sum: 3" in free.stderr
+        for path, text in files.items():
+            assert Path(path).read_text(encoding="utf-8") == "changed"
+            Path(path).write_text(f"my {text}", encoding="utf-8")
+        database.unlink()
+
+        attacked(database, tmp_path, small, code)
+        embers("run", 9, "--build", "2.0.1", "--database", database, **small)
+        server.setblocking(False)  # noqa: FBT003
+        try:
+            reached = server.accept()
+        except BlockingIOError:
+            reached = None
+    assert reached is None
+    assert all(Path(path).read_text(encoding="utf-8") == f"my {text}" for path, text in files.items())
+    made = rows(database, "SELECT profile, outcome, stdout FROM runs")
+    assert {(profile, outcome) for profile, outcome, _ in made} == {("hostile", "reproduced")}
+    assert {printed for _, _, printed in made} == {""}
+
+
+def test_without_a_sandbox_no_script_of_an_issue_runs(small: dict[str, str], database: Path, tmp_path: Path) -> None:
+    """Where the sandbox cannot be had, a script from an issue is not run: one line, and exit code 6, also with `--unsandboxed`."""
+    attacked(database, tmp_path, small, ATTACK.format(port=9, files=[]))
+    bare = small | {"PATH": str(Path(sys.executable).parent)}
+    for options in ((), ("--unsandboxed",)):
+        line = refusal("run", 9, "--build", "2.0.1", *options, "--database", database, code=6, **bare)
+        assert "scripts from issues are not run here" in line
+    assert rows(database, "SELECT count(*) FROM runs") == [(0,)]
+
+
+# ---- many machines -------------------------------------------------------------------------------------------------
+
+
+def test_two_nodes_are_one_machine(ran: Path, small: dict[str, str], database: Path, tmp_path: Path) -> None:
+    """Runs on two nodes of a Ray cluster give the runs and verdicts that one machine gives."""
+    same = {
+        "runs": "case_hash, build, environment, batch, attempt, planted, outcome, detail, signature, stdout, stderr, exit_code, seed",
+        "verdicts": "case_hash, build, environment, batch, verdict, k, n, control, control_build, control_k, control_n, detail",
+    }
+    source = json_lines(tmp_path / "issues.jsonl", *(issue(n) for n in range(1, 5)))
+    embers("mine", "--source", "jsonl", source, "--database", database, **small)
+    with nodes(2, small) as address:
+        embers("run", *BOTH, "--executor", "ray", "--address", address, "--database", database, **small)
+    for table, columns in same.items():
+        asked = f"SELECT {columns} FROM {table} ORDER BY ALL"
+        assert rows(database, asked) == rows(ran, asked), table
