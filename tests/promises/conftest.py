@@ -92,8 +92,13 @@ def small(tmp_path_factory: pytest.TempPathFactory, sandbox: None) -> dict[str, 
         checkout(folder / "checkout", CASES)
 
     folder = made_once(tmp_path_factory, "small", make)
-    made_once(tmp_path_factory, "builds", lambda at: add_builds(at.with_name("promised-pythons"), at, v2_0_1=1, v2_1_2=0))
-    return {"PYTHONPATH": str(folder / "checkout" / "pipeline"), "EMBERS_BUILDS_DIR": str(folder.with_name("promised-builds"))}
+    made_once(
+        tmp_path_factory, "builds", lambda at: add_builds(at.with_name("promised-pythons"), at, v2_0_1=1, v2_1_2=0)
+    )
+    return {
+        "PYTHONPATH": str(folder / "checkout" / "pipeline"),
+        "EMBERS_BUILDS_DIR": str(folder.with_name("promised-builds")),
+    }
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import venv
 from contextlib import contextmanager
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -20,6 +21,7 @@ import duckdb
 import pytest
 
 import raylets
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -58,17 +60,20 @@ def embers(*words: object, code: int = 0, **more: str) -> str:
     """What ``embers WORDS`` prints on standard output, once it ended with this code."""
     with start(*words, **more) as process:
         out, err = process.communicate()
-    assert process.returncode == code, f"exit code {process.returncode} of embers {words}:\n{out[-3000:]}\n{err[-3000:]}"
+    assert process.returncode == code, (
+        f"exit code {process.returncode} of embers {words}:\n{out[-3000:]}\n{err[-3000:]}"
+    )
     return out
 
 
 def refusal(*words: object, code: int, **more: str) -> str:
-    """The one line with which ``embers WORDS`` ends, with this code and without a traceback."""
+    """The one line that says why ``embers WORDS`` ended with this code; there is no traceback."""
     with start(*words, **more) as process:
         _, err = process.communicate()
     assert process.returncode == code, f"exit code {process.returncode} of embers {words}:\n{err[-3000:]}"
-    [line] = [line for line in err.splitlines() if line.strip()]
-    assert line.startswith("error: "), line
+    assert "Traceback" not in err
+    [line] = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert err.rstrip().endswith(line)
     return line
 
 
@@ -84,6 +89,12 @@ def rows(database: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
     """Rows of a query."""
     with duckdb.connect(str(database), read_only=True) as connection:
         return connection.execute(sql, values or None).fetchall()
+
+
+def as_of(database: Path, day: str) -> dict[int, tuple[str, str, tuple[str, ...]]]:
+    """State, title and labels of each item at the end of a day (docs/store.md)."""
+    found = Store(database).as_of(datetime.fromisoformat(f"{day}T23:59:59+00:00"))
+    return {row.number: (row.state, row.title, tuple(row.labels)) for row in found.itertuples()}
 
 
 def tables(database: Path) -> dict[str, list[str]]:
@@ -102,13 +113,18 @@ def content(database: Path, names: Iterable[str]) -> dict[str, list[str]]:
     """The rows of tables, sorted, without the columns that say when a row came."""
     kept = {name: [column for column in tables(database)[name] if column not in EACH_OWN] for name in names}
     return {
-        name: sorted(map(repr, rows(database, f"SELECT {', '.join(columns)} FROM {name}"))) for name, columns in kept.items()
+        name: sorted(map(repr, rows(database, f"SELECT {', '.join(columns)} FROM {name}")))
+        for name, columns in kept.items()
     }
 
 
 def with_provenance(database: Path) -> list[str]:
     """The tables whose rows came from outside: those that name a source and a page."""
-    return [name for name, columns in tables(database).items() if {"source", "page_id"} <= {*columns} and name != "raw_pages"]
+    return [
+        name
+        for name, columns in tables(database).items()
+        if {"source", "page_id"} <= {*columns} and name != "raw_pages"
+    ]
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -283,7 +299,13 @@ def node(number: int, kind: str) -> dict[str, Any]:
     closed = {"__typename": "ClosedEvent", "id": f"X{number}", "createdAt": at, "actor": user, "stateReason": "COMPLETED", "closer": None}  # fmt: skip
     names = ("assignees", "subIssues", "closedByPullRequestsReferences", "closingIssuesReferences", "reviewRequests")
     state = {"state": "CLOSED", "pullState": "MERGED", "stateReason": "COMPLETED", "closedAt": at, "locked": False}
-    pull = {"merged": True, "mergedAt": at, "mergeCommit": {"oid": f"{number:040x}"}, "mergedBy": user, "isDraft": False}
+    pull = {
+        "merged": True,
+        "mergedAt": at,
+        "mergeCommit": {"oid": f"{number:040x}"},
+        "mergedBy": user,
+        "isDraft": False,
+    }
     return {
         "__typename": kind, "id": f"{kind}{number}", "number": number, "title": f"wrong result of op {number}",
         "body": f"Fixes #{number - 1}", "repository": {"nameWithOwner": PROJECT}, **times, **state, **pull,
@@ -314,7 +336,7 @@ class Tracker:
         tracker = self
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:  # noqa: N802
+            def do_POST(self) -> None:
                 asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 tracker.tokens.add(self.headers.get("Authorization", ""))
                 body = json.dumps(tracker.answer(asked["query"], asked["variables"])).encode()
@@ -335,7 +357,11 @@ class Tracker:
 
         self.server = Server(("127.0.0.1", 0), Handler)
         Thread(target=self.server.serve_forever, daemon=True).start()
-        self.settings = {**HASTY, "EMBERS_API_URL": f"http://127.0.0.1:{self.server.server_port}", "EMBERS_TOKENS": "token-of-a-user"}
+        self.settings = {
+            **HASTY,
+            "EMBERS_API_URL": f"http://127.0.0.1:{self.server.server_port}",
+            "EMBERS_TOKENS": "token-of-a-user",
+        }
 
     def answer(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
         """The answer to a query, spoilt where that was asked for."""
@@ -343,14 +369,20 @@ class Tracker:
         self.asked.append(name)
         self.meanwhile(len(self.asked))
         limit = {"cost": 1, "remaining": 4999, "limit": 5000, "resetAt": "2030-01-01T00:00:00Z"}
-        data = {"rateLimit": limit, "repository": {"nameWithOwner": PROJECT, "databaseId": 1, **self.part(name, variables)}}
+        data = {
+            "rateLimit": limit,
+            "repository": {"nameWithOwner": PROJECT, "databaseId": 1, **self.part(name, variables)},
+        }
         answer = {"data": data}
         self.spoil(name, self.asked.count(name), answer)
         return answer
 
     def part(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
         """The part of the repository that a query asks for."""
-        of = {kind: [item for item in self.items.values() if item["__typename"] == kind] for kind in ("Issue", "PullRequest")}
+        of = {
+            kind: [item for item in self.items.values() if item["__typename"] == kind]
+            for kind in ("Issue", "PullRequest")
+        }
         if name == "repository":
             return {"issues": connection(*of["Issue"]), "pullRequests": connection(*of["PullRequest"])}
         if name == "item":

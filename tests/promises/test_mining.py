@@ -15,6 +15,7 @@ from promises.driver import (
     SOMETHING,
     Tracker,
     as_json,
+    as_of,
     content,
     embers,
     issue,
@@ -180,3 +181,30 @@ def test_reading_beside_a_mine(whole: Path, tracker: Tracker, database: Path) ->
     tracker.mine(database, EMBERS_TIMEOUT="120")
     assert seen[0] == 28
     assert "another" in seen[1] or "being written" in seen[1]
+
+
+def test_an_earlier_day(tracker: Tracker, database: Path) -> None:
+    """The database can be asked for an earlier day: state, title and labels are those that the tracker showed then."""
+    [labelled, closed] = tracker.items[3]["timelineItems"]["nodes"]
+    steps = [
+        labelled | {"createdAt": "2024-02-01T00:00:00Z"},
+        closed | {"createdAt": "2024-03-01T00:00:00Z"},
+        closed | {"createdAt": "2024-04-01T00:00:00Z", "id": "R", "__typename": "ReopenedEvent"},
+        {"__typename": "RenamedTitleEvent", "id": "N", "previousTitle": "first", "currentTitle": "last"} | {"createdAt": "2024-05-01T00:00:00Z", "actor": closed["actor"]},
+        closed | {"createdAt": "2024-06-01T00:00:00Z", "id": "X2"},
+    ]  # fmt: skip
+    changed = {"title": "last", "createdAt": "2024-01-10T00:00:00Z", "updatedAt": "2024-06-01T00:00:00Z"}
+    tracker.items[3] |= {**changed, "closedAt": "2024-06-01T00:00:00Z"}
+    tracker.items[3]["timelineItems"]["nodes"] = steps
+    tracker.items[3]["timelineItems"]["totalCount"] = len(steps)
+    tracker.mine(database)
+    assert 3 not in as_of(database, "2024-01-09")
+    for day, told in {
+        "2024-01-20": ("open", "first", ()),
+        "2024-02-10": ("open", "first", ("bug",)),
+        "2024-03-10": ("closed", "first", ("bug",)),
+        "2024-04-10": ("open", "first", ("bug",)),
+        "2024-05-10": ("open", "last", ("bug",)),
+        "2024-06-10": ("closed", "last", ("bug",)),
+    }.items():
+        assert as_of(database, day)[3] == told, day

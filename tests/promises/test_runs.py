@@ -52,7 +52,9 @@ def test_not_seen_is_not_clean(ran: Path, small: dict[str, str], tmp_path: Path)
 
 def test_untestable_is_no_verdict(ran: Path, small: dict[str, str]) -> None:
     """A case that cannot be tested on a build says nothing of the bug there, and is in no list of what occurs or is absent."""
-    assert {verdicts(ran)["pt3_lacks_operator", version][:3] for version in ("2.0.1", "2.1.2")} == {("untestable", 0, 0)}
+    assert {verdicts(ran)["pt3_lacks_operator", version][:3] for version in ("2.0.1", "2.1.2")} == {
+        ("untestable", 0, 0)
+    }
     for option in ("--occurs-on", "--absent-on"):
         assert 3 not in [i["number"] for i in as_json("list", option, "2.1.2", "--database", ran, **small)]
 
