@@ -365,7 +365,7 @@ class Tracker:
 
     def answer(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
         """The answer to a query, spoilt where that was asked for."""
-        [name] = re.findall(r"query (\w+)", query)
+        [name] = re.findall(r"^query (\w+)", query, re.MULTILINE)
         self.asked.append(name)
         self.meanwhile(len(self.asked))
         limit = {"cost": 1, "remaining": 4999, "limit": 5000, "resetAt": "2030-01-01T00:00:00Z"}
