@@ -289,12 +289,15 @@ def connection(*nodes: object, **more: object) -> dict[str, Any]:
     return {"totalCount": len(nodes), "pageInfo": ENDS, "nodes": [*nodes], **more}
 
 
-def node(number: int, kind: str) -> dict[str, Any]:
-    """An item with a comment and an event; it has all fields that are ever asked for."""
+def node(number: int, kind: str, comments: int) -> dict[str, Any]:
+    """An item with comments and events; it has all fields that are ever asked for."""
     at = f"2024-{number // 28 + 1:02d}-{number % 28 + 1:02d}T00:00:00Z"
     user = {"__typename": "User", "login": f"user-{number % 3}", "databaseId": number % 3 + 1}
     times = {"createdAt": at, "updatedAt": at, "author": user, "authorAssociation": "NONE", "reactionGroups": []}
-    comment = {"id": f"C{number}", "fullDatabaseId": str(number), "body": f"I see #{number} too", **times}
+    said = [
+        {"id": f"C{n}", "fullDatabaseId": str(n), "body": f"I see #{number} too", **times}
+        for n in range(number * 1000, number * 1000 + comments)
+    ]
     named = {"__typename": "LabeledEvent", "id": f"L{number}", "createdAt": at, "actor": user, "label": {"name": "bug"}}
     closed = {"__typename": "ClosedEvent", "id": f"X{number}", "createdAt": at, "actor": user, "stateReason": "COMPLETED", "closer": None}  # fmt: skip
     names = ("assignees", "subIssues", "closedByPullRequestsReferences", "closingIssuesReferences", "reviewRequests")
@@ -311,7 +314,7 @@ def node(number: int, kind: str) -> dict[str, Any]:
         "body": f"Fixes #{number - 1}", "repository": {"nameWithOwner": PROJECT}, **times, **state, **pull,
         "issueType": None, "milestone": None, "activeLockReason": None, "parent": None, "statusCheckRollup": None,
         "baseRefName": "main", "headRefName": "fix", "headRefOid": f"{number:040x}", "reactions": {"totalCount": 0},
-        "labels": connection({"name": "bug"}), "comments": connection(comment),
+        "labels": connection({"name": "bug"}), "comments": connection(*said),
         "timelineItems": connection(named, closed), "files": connection({"path": "a.py", "additions": 1, "deletions": 0, "changeType": "MODIFIED"}),
         **{name: connection() for name in names},
     }  # fmt: skip
@@ -327,12 +330,13 @@ class Tracker:
         spoil: changes an answer, by the name of its query and how often that was asked.
     """
 
-    def __init__(self, issues: int = 22, pulls: int = 6) -> None:
+    def __init__(self, issues: int = 22, pulls: int = 6, comments: int = 1) -> None:
         self.asked: list[str] = []
         self.tokens: set[str] = set()
         self.meanwhile: Callable[[int], object] = lambda place: None
         self.spoil: Callable[[str, int, dict[str, Any]], object] = lambda name, time, answer: None
-        self.items = {n: node(n, "Issue" if n <= issues else "PullRequest") for n in range(1, issues + pulls + 1)}
+        kinds = ["Issue"] * issues + ["PullRequest"] * pulls
+        self.items = {n: node(n, kind, comments) for n, kind in enumerate(kinds, 1)}
         tracker = self
 
         class Handler(BaseHTTPRequestHandler):
