@@ -146,12 +146,13 @@ def test_json_keys_are_kept(catalog: Path, ran: Path, small: dict[str, str], dat
 def test_a_case_of_the_catalog_runs(catalog: Path, database: Path, real: str, sandbox: None) -> None:
     """`embers run` runs a case of the catalog on the torch of this environment, and stores the verdict that it prints."""
     shutil.copy(catalog, database)
-    [row] = as_json("run", real, "--database", database)
+    [row] = as_json("run", real, "--database", database, EMBERS_BUILDS_DIR=str(database.with_name("builds")))
     assert row["verdict"] in VERDICTS
     assert row["verdict"] != "absent" or row["control"] == "build"
     own = "SELECT verdict, k, n, control FROM verdicts WHERE provenance = 'own'"
     assert rows(database, own) == [(row["verdict"], row["k"], row["n"], row["control"])]
-    assert rows(database, "SELECT count(*) >= 3 FROM runs") == [(True,)]
+    hits = rows(database, "SELECT count(*) FILTER (outcome = 'reproduced'), count(*) >= 3 FROM runs WHERE NOT planted")
+    assert hits == [(row["k"], True)]
 
 
 def test_a_useless_build_changes_nothing(catalog: Path, database: Path, small: dict[str, str]) -> None:
