@@ -28,7 +28,10 @@ REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
 # who is started in the background of a script inherits an ignored SIGINT, and so would the programs under test
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in list(os.environ):  # nor the user's tokens and settings, fixtures of a session included
-    if (name.startswith("EMBERS_") and name != "EMBERS_REQUIRE_SERVERS") or name in ("GITHUB_TOKEN", "GH_TOKEN"):
+    if (name.startswith("EMBERS_") and name not in ("EMBERS_REQUIRE_SERVERS", "EMBERS_REQUIRE_SANDBOX")) or name in (
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+    ):
         del os.environ[name]
 # A busy machine is no defect: time is limited per test by pytest-timeout, not per example.
 settings.register_profile("quick", deadline=None, max_examples=20)

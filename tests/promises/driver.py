@@ -1,0 +1,418 @@
+"""The one place that knows how embers is called: the command line, small checkouts, builds and trackers of our own."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from contextlib import contextmanager
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+import raylets
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "analysis" / "results"
+REPO = "pytorch/pytorch"
+PROJECT = "someone/project"
+"""A repository of which nothing comes with embers."""
+HASTY = {"EMBERS_PAUSE": "0", "EMBERS_BACKOFF": "0.01", "EMBERS_RETRIES": "2"}
+"""Settings for a server that answers at once."""
+NOWHERE = {"EMBERS_API_URL": "http://127.0.0.1:9", "EMBERS_BACKOFF": "0.01", "HF_HUB_OFFLINE": "1"}
+"""A machine from which GitHub cannot be reached."""
+BOTH = ("--build", "2.0.1", "--build", "2.1.2")
+EACH_OWN = {"fetched_at", "page_id", "loaded_at"}
+"""When and in which answer a row came: in this alone two equal mines may differ."""
+
+
+# ---- the command line ----------------------------------------------------------------------------------------------
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The variables of a command: those of the test, a wide terminal without colours, and ``more``."""
+    return {**os.environ, "NO_COLOR": "1", "COLUMNS": "160", **more}
+
+
+def start(*words: object, **more: str) -> subprocess.Popen[str]:
+    """Start ``embers WORDS``."""
+    command = [sys.executable, "-m", "torch_embers", *map(str, words)]
+    return subprocess.Popen(
+        command, env=environment(**more), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+
+
+def embers(*words: object, code: int = 0, **more: str) -> str:
+    """What ``embers WORDS`` prints on standard output, once it ended with this code."""
+    with start(*words, **more) as process:
+        out, err = process.communicate()
+    assert process.returncode == code, (
+        f"exit code {process.returncode} of embers {words}:\n{out[-3000:]}\n{err[-3000:]}"
+    )
+    return out
+
+
+def refusal(*words: object, code: int, **more: str) -> str:
+    """The one line that says why ``embers WORDS`` ended with this code; there is no traceback."""
+    with start(*words, **more) as process:
+        _, err = process.communicate()
+    assert process.returncode == code, f"exit code {process.returncode} of embers {words}:\n{err[-3000:]}"
+    assert "Traceback" not in err
+    [line] = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert err.rstrip().endswith(line)
+    return line
+
+
+def as_json(*words: object, code: int = 0, **more: str) -> Any:
+    """What ``embers WORDS --json`` prints."""
+    return json.loads(embers(*words, "--json", code=code, **more))
+
+
+# ---- the database, by SQL on documented tables ---------------------------------------------------------------------
+
+
+def rows(database: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    """Rows of a query."""
+    with duckdb.connect(str(database), read_only=True) as connection:
+        return connection.execute(sql, values or None).fetchall()
+
+
+def as_of(database: Path, day: str) -> dict[int, tuple[str, str, tuple[str, ...]]]:
+    """State, title and labels of each item at the end of a day (docs/store.md)."""
+    found = Store(database).as_of(datetime.fromisoformat(f"{day}T23:59:59+00:00"))
+    return {row.number: (row.state, row.title, tuple(row.labels)) for row in found.itertuples()}
+
+
+def tables(database: Path) -> dict[str, list[str]]:
+    """Columns of each table."""
+    found: dict[str, list[str]] = {}
+    for table, column in rows(
+        database,
+        "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name) "
+        "ORDER BY table_name, column_index",
+    ):
+        found.setdefault(table, []).append(column)
+    return found
+
+
+def content(database: Path, names: Iterable[str]) -> dict[str, list[str]]:
+    """The rows of tables, sorted, without the columns that say when a row came."""
+    kept = {name: [column for column in tables(database)[name] if column not in EACH_OWN] for name in names}
+    return {
+        name: sorted(map(repr, rows(database, f"SELECT {', '.join(columns)} FROM {name}")))
+        for name, columns in kept.items()
+    }
+
+
+def with_provenance(database: Path) -> list[str]:
+    """The tables whose rows came from outside: those that name a source and a page."""
+    return [
+        name
+        for name, columns in tables(database).items()
+        if {"source", "page_id"} <= {*columns} and name != "raw_pages"
+    ]
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A file or folder that the first process of the test session makes and the others (pytest-xdist) wait for."""
+    base = factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = folder / f"promised-{name}"
+    with (folder / f"promised-{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            unfinished = folder / f"unfinished-{name}"
+            make(unfinished)
+            unfinished.rename(path)
+    return path
+
+
+# ---- builds and cases of our own -----------------------------------------------------------------------------------
+
+TORCH = '''
+"""Stands for a build: says what it is, and adds; whether it adds right is the difference between two of them."""
+from types import SimpleNamespace
+
+__version__ = {version!r}
+version = SimpleNamespace(git_version={commit!r}, cuda=None, debug=False)
+cuda = SimpleNamespace(is_available=lambda: False)
+backends = SimpleNamespace()
+
+
+def add(a, b):
+    return a + b + {off}
+
+
+def mul(a, b):
+    return a * b
+'''
+TRUTH = {"add": "{number} + 1", "mul": "{number}", "sub": "{number} - 1"}
+"""What an operator must give for the number of an issue and one; no build has ``sub``."""
+CASE = '''# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# issues = ["pytorch/pytorch#{number}"]
+# relation = "same"
+# requires = ["cpu"]
+# known_bad = {known_bad}
+# signature = "mismatch"
+# oracle = "self"
+# ///
+"""Takes {number} and one through {op}. The result must be that of arithmetic. Instead it is another one."""
+
+import os
+import sys
+
+PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+
+def main():
+    """Return (exit code, what was seen)."""
+    import torch
+
+    if not hasattr(torch, "{op}"):
+        return 125, "torch has no {op}"
+    got = torch.{op}({number}, 1)
+    if PLANT:
+        got = got + 2
+    return int(got != {truth}), "{op} gives %d" % got
+
+
+code, seen = main()
+print(seen)
+sys.exit(code)
+'''
+
+
+def case(number: int, known_bad: Sequence[str] = (), op: str = "add") -> str:
+    """The text of a case of issue ``number``: that an operator gives a wrong number."""
+    truth = TRUTH[op].format(number=number)
+    return CASE.format(number=number, known_bad=json.dumps([*known_bad]), op=op, truth=truth)
+
+
+def build(folder: Path, version: str, off: int = 0) -> Path:
+    """An interpreter whose torch has this version, and adds with this error."""
+    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
+    package = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
+    package.mkdir()
+    commit = f"{sum(map(ord, version)):040x}"
+    (package / "__init__.py").write_text(TORCH.format(version=version, commit=commit, off=off), encoding="utf-8")
+    return folder / "bin" / "python"
+
+
+def add_builds(pythons: Path, registry: Path, **off: int) -> None:
+    """Make and register builds by version: ``v2_0_1=1`` is a 2.0.1 whose sums are off by 1."""
+    for name, error in off.items():
+        version = name[1:].replace("_", ".")
+        python = build(pythons / version, version, error)
+        embers("builds", "add", "--python", python, "--name", version, EMBERS_BUILDS_DIR=str(registry))
+
+
+def checkout(folder: Path, cases: Mapping[str, str]) -> None:
+    """Make a checkout of embers that holds these cases alone, and no verdicts."""
+    for name in ("pipeline", "data", "analysis"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.duckdb*"))
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    for path in (folder / "data" / "cases").glob("*.py"):
+        path.unlink()
+    for name, text in cases.items():
+        (folder / "data" / "cases" / f"{name}.py").write_text(text, encoding="utf-8")
+    for name in ("matrix.csv", "confirming.csv"):
+        path = folder / "analysis" / "results" / name
+        path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+
+
+@contextmanager
+def nodes(count: int, settings: Mapping[str, str]) -> Iterator[str]:
+    """Address of a Ray cluster on this machine, whose so many nodes find what ``settings`` name."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings.items():
+            patch.setenv(name, value)
+        with raylets.head() as cluster, raylets.nodes_of(cluster, *({},) * count):
+            yield cluster.address
+
+
+def issue(number: int, **more: object) -> dict[str, Any]:
+    """An issue as GitHub's REST interface gives it: closed as fixed, about a wrong sum."""
+    day = f"2024-01-{number % 28 + 1:02d}T00:00:00Z"
+    return {
+        "number": number,
+        "node_id": f"I{number}",
+        "title": f"torch.add gives a wrong sum ({number})",
+        "body": f"The sum of {number} and one is wrong.",
+        "state": "closed",
+        "state_reason": "completed",
+        "created_at": day,
+        "closed_at": day,
+        "updated_at": day,
+        "user": {"login": "a-reporter", "id": 5},
+        "labels": [{"name": "module: correctness (silent)"}],
+    } | more
+
+
+def fix(number: int, fixed: int) -> dict[str, Any]:
+    """The merged pull request that fixes an issue."""
+    pull = {"title": "Fix the sum", "body": f"Fixes #{fixed}", "state_reason": None, "node_id": f"P{number}"}
+    return issue(number, **pull, pull_request={"merged_at": "2024-02-01T00:00:00Z"}, merged_at="2024-02-01T00:00:00Z")
+
+
+def json_lines(path: Path, *records: object) -> Path:
+    """A file with one record a line."""
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
+# ---- a tracker that answers by GraphQL -----------------------------------------------------------------------------
+
+PAGE = 4
+ENDS = {"hasNextPage": False, "endCursor": None}
+SOMETHING = "Something went wrong while executing your query. Please include 0000 when reporting this."
+
+
+def connection(*nodes: object, **more: object) -> dict[str, Any]:
+    """A list of GraphQL with all its nodes on one page."""
+    return {"totalCount": len(nodes), "pageInfo": ENDS, "nodes": [*nodes], **more}
+
+
+def node(number: int, kind: str, comments: int) -> dict[str, Any]:
+    """An item with comments and events; it has all fields that are ever asked for."""
+    at = f"2024-{number // 28 + 1:02d}-{number % 28 + 1:02d}T00:00:00Z"
+    user = {"__typename": "User", "login": f"user-{number % 3}", "databaseId": number % 3 + 1}
+    times = {"createdAt": at, "updatedAt": at, "author": user, "authorAssociation": "NONE", "reactionGroups": []}
+    said = [
+        {"id": f"C{n}", "fullDatabaseId": str(n), "body": f"I see #{number} too", **times}
+        for n in range(number * 1000, number * 1000 + comments)
+    ]
+    named = {"__typename": "LabeledEvent", "id": f"L{number}", "createdAt": at, "actor": user, "label": {"name": "bug"}}
+    closed = {"__typename": "ClosedEvent", "id": f"X{number}", "createdAt": at, "actor": user, "stateReason": "COMPLETED", "closer": None}  # fmt: skip
+    names = ("assignees", "subIssues", "closedByPullRequestsReferences", "closingIssuesReferences", "reviewRequests")
+    state = {"state": "CLOSED", "pullState": "MERGED", "stateReason": "COMPLETED", "closedAt": at, "locked": False}
+    pull = {
+        "merged": True,
+        "mergedAt": at,
+        "mergeCommit": {"oid": f"{number:040x}"},
+        "mergedBy": user,
+        "isDraft": False,
+    }
+    return {
+        "__typename": kind, "id": f"{kind}{number}", "number": number, "title": f"wrong result of op {number}",
+        "body": f"Fixes #{number - 1}", "repository": {"nameWithOwner": PROJECT}, **times, **state, **pull,
+        "issueType": None, "milestone": None, "activeLockReason": None, "parent": None, "statusCheckRollup": None,
+        "baseRefName": "main", "headRefName": "fix", "headRefOid": f"{number:040x}", "reactions": {"totalCount": 0},
+        "labels": connection({"name": "bug"}), "comments": connection(*said),
+        "timelineItems": connection(named, closed), "files": connection({"path": "a.py", "additions": 1, "deletions": 0, "changeType": "MODIFIED"}),
+        **{name: connection() for name in names},
+    }  # fmt: skip
+
+
+class Tracker:
+    """GitHub's GraphQL interface over some items of our own, four a page.
+
+    Attributes:
+        asked: the names of the queries that came, in order.
+        tokens: what came as authorization.
+        meanwhile: is called with the place of each query, before it is answered.
+        spoil: changes an answer, by the name of its query and how often that was asked.
+    """
+
+    def __init__(self, issues: int = 22, pulls: int = 6, comments: int = 1) -> None:
+        self.asked: list[str] = []
+        self.tokens: set[str] = set()
+        self.meanwhile: Callable[[int], object] = lambda place: None
+        self.spoil: Callable[[str, int, dict[str, Any]], object] = lambda name, time, answer: None
+        kinds = ["Issue"] * issues + ["PullRequest"] * pulls
+        self.items = {n: node(n, kind, comments) for n, kind in enumerate(kinds, 1)}
+        tracker = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                tracker.tokens.add(self.headers.get("Authorization", ""))
+                body = json.dumps(tracker.answer(asked["query"], asked["variables"])).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_: object) -> None:
+                """A client that was killed is no news."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        self.settings = {
+            **HASTY,
+            "EMBERS_API_URL": f"http://127.0.0.1:{self.server.server_port}",
+            "EMBERS_TOKENS": "token-of-a-user",
+        }
+
+    def answer(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a query, spoilt where that was asked for."""
+        [name] = re.findall(r"^query (\w+)", query, re.MULTILINE)
+        self.asked.append(name)
+        self.meanwhile(len(self.asked))
+        limit = {"cost": 1, "remaining": 4999, "limit": 5000, "resetAt": "2030-01-01T00:00:00Z"}
+        data = {
+            "rateLimit": limit,
+            "repository": {"nameWithOwner": PROJECT, "databaseId": 1, **self.part(name, variables)},
+        }
+        answer = {"data": data}
+        self.spoil(name, self.asked.count(name), answer)
+        return answer
+
+    def part(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
+        """The part of the repository that a query asks for."""
+        of = {
+            kind: [item for item in self.items.values() if item["__typename"] == kind]
+            for kind in ("Issue", "PullRequest")
+        }
+        if name == "repository":
+            return {"issues": connection(*of["Issue"]), "pullRequests": connection(*of["PullRequest"])}
+        if name == "item":
+            return {"issueOrPullRequest": self.items[variables["number"]]}
+        kind, listing = ("Issue", "issues") if name.endswith("issues") else ("PullRequest", "pullRequests")
+        since = (variables.get("filter") or {}).get("since") or ""
+        found = [item for item in of[kind] if item["updatedAt"] >= since]
+        found = found if kind == "Issue" else found[::-1]
+        first = int(variables.get("after") or 0)
+        last = min(first + min(PAGE, variables["first"]), len(found))
+        info = {"hasNextPage": last < len(found), "endCursor": str(last) if found else None}
+        return {listing: connection(*json.loads(json.dumps(found[first:last])), pageInfo=info, totalCount=len(found))}
+
+    def mine(self, database: Path, *words: object, **more: str) -> str:
+        """Mine it into a database."""
+        return embers(*self.command(database), *words, **self.settings, **more)
+
+    def command(self, database: Path) -> list[object]:
+        """What mines it into a database."""
+        return ["mine", "--source", "graphql", "--repo", PROJECT, "--database", database]
+
+    def __enter__(self) -> Tracker:
+        """Use as ``with Tracker() as tracker``."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop to answer."""
+        self.server.shutdown()
+        self.server.server_close()

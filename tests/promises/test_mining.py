@@ -1,0 +1,212 @@
+"""What a user may rely on when embers mines: nothing is lost, nothing comes twice, everything says where it is from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from promises.driver import (
+    NOWHERE,
+    PROJECT,
+    SOMETHING,
+    Tracker,
+    as_json,
+    as_of,
+    content,
+    embers,
+    issue,
+    json_lines,
+    made_once,
+    refusal,
+    rows,
+    start,
+    with_provenance,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of an undisturbed mine of the tracker; read it or copy it."""
+
+    def make(path: Path) -> None:
+        with Tracker() as tracker:
+            tracker.mine(path)
+
+    return made_once(tmp_path_factory, "whole.duckdb", make)
+
+
+def mined(database: Path) -> dict[str, list[str]]:
+    """What a mine brought, and what was found in its texts."""
+    return content(database, [*with_provenance(database), "links", "components"])
+
+
+def test_make_mine_classify_from_nothing(made: Path, catalog: Path) -> None:
+    """`make mine classify` fills and labels a database on a machine without token, network, server or GPU."""
+    items = rows(catalog, "SELECT count(*), count(DISTINCT (repo, number)) FROM items")
+    assert items == [(550, 550)]
+    assert "550 items labelled" in (made / "printed").read_text(encoding="utf-8")
+    [(labelled, types)] = rows(
+        catalog, "SELECT count(*), count(DISTINCT value) FROM predictions WHERE scheme = 'bug_type' AND NOT abstained"
+    )
+    assert labelled > 250
+    assert types >= 5
+    assert rows(catalog, "SELECT count(*) > 4000 FROM verdicts WHERE provenance = 'shipped'") == [(True,)]
+
+
+def test_a_mine_that_is_killed(tmp_path: Path) -> None:
+    """A mine that is killed at any moment is finished by the same command, with nothing lost and nothing twice."""
+    many = 300  # comments of an item: so that what is mined is written several times, and not at the end alone
+    with Tracker(comments=many) as tracker:
+        tracker.mine(tmp_path / "whole.duckdb")
+    for place in (9, 12, 12.1):  # before the so-many-th answer, or that much later
+        database = tmp_path / f"{place}.duckdb"
+        with Tracker(comments=many) as tracker, start(*tracker.command(database), **tracker.settings) as process:
+            killer = Timer(place - int(place), process.kill)
+            tracker.meanwhile = lambda now, at=int(place), killer=killer: now == at and killer.start()
+            process.communicate()
+            assert len(tracker.asked) >= int(place)
+            tracker.meanwhile = lambda _: None
+            tracker.mine(database)
+        assert mined(database) == mined(tmp_path / "whole.duckdb"), place
+        assert rows(database, "SELECT count(*) - count(DISTINCT page_id) FROM raw_pages") == [(0,)]
+
+
+def test_a_replay(whole: Path, database: Path) -> None:
+    """`embers mine --replay` makes the same tables from the stored pages alone, also after one that was killed."""
+    shutil.copy(whole, database)
+    expected = mined(database)
+    with start("mine", "--replay", "--repo", PROJECT, "--database", database, **NOWHERE) as process:
+        Timer(1.0, process.kill).start()
+        process.communicate()
+    embers("mine", "--replay", "--repo", PROJECT, "--database", database, **NOWHERE)
+    assert mined(database) == expected
+
+
+def test_a_second_mine_asks_for_what_changed(whole: Path, tracker: Tracker, database: Path) -> None:
+    """The same command again asks GitHub only for what changed, and keeps what did not."""
+    shutil.copy(whole, database)
+    tracker.items[5] |= {"title": "renamed", "updatedAt": "2025-01-01T00:00:00Z"}
+    tracker.mine(database)
+    assert len(tracker.asked) <= 5
+    known, now = rows(whole, "SELECT number, title FROM items"), rows(database, "SELECT number, title FROM items")
+    assert set(now) - set(known) == {(5, "renamed")}
+    assert len(now) == 28
+
+
+def test_a_partial_answer_loses_nothing(whole: Path, tracker: Tracker, database: Path) -> None:
+    """A GraphQL answer that holds errors and lacks items, or parts of them, loses nothing."""
+
+    def spoil(name: str, time: int, answer: dict[str, Any]) -> None:
+        repository, path = answer["data"]["repository"], ["repository", "issues", "nodes", 1]
+        if (name, time) == ("issues", 2):  # an item of a page
+            repository["issues"]["nodes"][1] = None
+        elif (name, time) == ("issues", 3):  # a part of an item
+            repository["issues"]["nodes"][1]["comments"] = None
+            path.append("comments")
+        elif (name, time) == ("issues", 5):  # a whole page
+            repository["issues"] = None
+            path = path[:2]
+        elif (name, time) == ("pulls", 1):  # a part, without any error
+            repository["pullRequests"]["nodes"][0]["timelineItems"] = None
+            return
+        else:
+            return
+        answer["errors"] = [{"message": SOMETHING, "path": path}]
+
+    tracker.spoil = spoil
+    tracker.mine(database)
+    assert mined(database) == mined(whole)
+
+
+def test_rows_have_their_source(whole: Path, catalog: Path) -> None:
+    """Every row that came from outside says from which source it came, when, and on which stored page it stands."""
+    for database in (whole, catalog):
+        filled = 0
+        for table in with_provenance(database):
+            lacking = (
+                f"SELECT count(*) FILTER (WHERE source IS NULL OR fetched_at IS NULL OR page_id NOT IN (SELECT page_id FROM raw_pages)), "
+                f"count(*) FROM {table}"
+            )
+            [(bare, count)] = rows(database, lacking)
+            assert bare == 0, table
+            filled += count > 0
+        assert filled >= 3
+        [(bare,)] = rows(
+            database,
+            "SELECT count(*) FROM raw_pages WHERE source IS NULL OR request IS NULL OR fetched_at IS NULL OR body IS NULL",
+        )
+        assert bare == 0
+
+
+def test_a_bad_record_is_kept_apart(database: Path, tmp_path: Path) -> None:
+    """A record that cannot be read is kept with the reason, and costs no other record."""
+    path = json_lines(tmp_path / "some.jsonl", issue(1), {"number": "none"}, issue(2))
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"number": 3, "title": "cut o\n' + json.dumps(issue(4)) + "\n")
+    embers("mine", "--source", "jsonl", path, "--repo", PROJECT, "--database", database)
+    assert rows(database, "SELECT number FROM items ORDER BY ALL") == [(1,), (2,), (4,)]
+    reasons = rows(database, "SELECT reason FROM rejects")
+    assert len(reasons) == 2
+    assert all(reason for (reason,) in reasons)
+
+
+def test_tokens_stay_secret(tracker: Tracker, database: Path) -> None:
+    """A token goes to the GitHub API and nowhere else: not into the database, not into what is printed."""
+    with start("--verbose", *tracker.command(database), **tracker.settings) as process:
+        printed = "".join(process.communicate())
+    assert process.returncode == 0
+    assert all("token-of-a-user" in sent for sent in tracker.tokens)
+    assert tracker.tokens
+    assert "token-of-a-user" not in printed
+    assert b"token-of-a-user" not in database.read_bytes()
+
+
+def test_reading_beside_a_mine(whole: Path, tracker: Tracker, database: Path) -> None:
+    """While one process mines, others can read the database, and a second mine ends with one line and exit code 5."""
+    shutil.copy(whole, database)
+    tracker.items[1]["updatedAt"] = "2025-01-01T00:00:00Z"
+    seen: list[Any] = []
+
+    def beside(place: int) -> None:
+        if place == 2:
+            seen.append(len(as_json("list", "--repo", PROJECT, "--database", database)))
+            seen.append(refusal(*tracker.command(database), code=5, **tracker.settings | {"EMBERS_TOKENS": "other"}))
+
+    tracker.meanwhile = beside
+    tracker.mine(database, EMBERS_TIMEOUT="120")
+    assert seen[0] == 28
+    assert "another" in seen[1] or "being written" in seen[1]
+
+
+def test_an_earlier_day(tracker: Tracker, database: Path) -> None:
+    """The database can be asked for an earlier day: state, title and labels are those that the tracker showed then."""
+    [labelled, closed] = tracker.items[3]["timelineItems"]["nodes"]
+    steps = [
+        labelled | {"createdAt": "2024-02-01T00:00:00Z"},
+        closed | {"createdAt": "2024-03-01T00:00:00Z"},
+        closed | {"createdAt": "2024-04-01T00:00:00Z", "id": "R", "__typename": "ReopenedEvent"},
+        {"__typename": "RenamedTitleEvent", "id": "N", "previousTitle": "first", "currentTitle": "last"} | {"createdAt": "2024-05-01T00:00:00Z", "actor": closed["actor"]},
+        closed | {"createdAt": "2024-06-01T00:00:00Z", "id": "X2"},
+    ]  # fmt: skip
+    changed = {"title": "last", "createdAt": "2024-01-10T00:00:00Z", "updatedAt": "2024-06-01T00:00:00Z"}
+    tracker.items[3] |= {**changed, "closedAt": "2024-06-01T00:00:00Z"}
+    tracker.items[3]["timelineItems"]["nodes"] = steps
+    tracker.items[3]["timelineItems"]["totalCount"] = len(steps)
+    tracker.mine(database)
+    assert 3 not in as_of(database, "2024-01-09")
+    for day, told in {
+        "2024-01-20": ("open", "first", ()),
+        "2024-02-10": ("open", "first", ("bug",)),
+        "2024-03-10": ("closed", "first", ("bug",)),
+        "2024-04-10": ("open", "first", ("bug",)),
+        "2024-05-10": ("open", "last", ("bug",)),
+        "2024-06-10": ("closed", "last", ("bug",)),
+    }.items():
+        assert as_of(database, day)[3] == told, day
