@@ -81,9 +81,6 @@ def test_all_figures_of_the_database_at_once_say_how_many_and_how_selected() -> 
             assert table.notes[0] == "13 candidates"
         if table.definition.counts == "cases":
             assert table.notes[0].endswith(" 8 of this database and 18 of the shipped matrix")
-    with pytest.raises(KeyError):
-        study.table("figure_99")
-    assert display.display(study.table("table_1"), study.plan)[0][:3] == ("class", "paper_name", "definition")
     names, rows = display.display(study.table("table_1"), study.plan, ["definition"])
     assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to June 2026", "all candidates")
     assert rows[0][2:] == ("3 of 4", "4 of 5 (80.0 % [37.6, 96.4])", "7 of 10 (70.0 % [39.7, 89.2])")
