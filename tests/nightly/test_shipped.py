@@ -11,6 +11,7 @@ import pytest
 
 from support import assert_clean_error, case_of, fake_python, rows, run_embers
 from torch_embers.builds.registry import Registry, placed_here
+from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank, case, shipped_matrix
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.ledger import Ledger
@@ -331,3 +332,13 @@ def test_a_shipped_status_follows_the_tracker(mined: Store) -> None:
     shipped.refresh(mined)
     assert before > 0
     assert rows(mined.path, asked) == [(0,)]
+
+
+def test_facts_of_the_catalog_do_not_overwrite_what_a_live_source_said(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    live = Item("pytorch/pytorch", 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[live]))
+    mine_catalog(store, "pytorch/pytorch")
+    asked = "SELECT title, state, labels FROM items WHERE number = 118115"
+    assert rows(store.path, asked) == [("live", "open", ["x"])]

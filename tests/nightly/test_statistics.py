@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from helpers.statistics import matrix
 from torch_embers.classify import confusions
 from torch_embers.classify.bundle import shipped_folder
+from torch_embers.classify.confusions import Confusion
 from torch_embers.classify.labels import wild
 from torch_embers.study import prevalence
 from torch_embers.study.prevalence import Prevalence
@@ -25,8 +25,9 @@ def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
             [float(n) for n in random.multinomial(size, row)] for size, row in zip(gold, rates, strict=True)
         ]
         called = random.multinomial(800, rates.T @ truth).tolist()
+        confusion = Confusion("bug_type", ("c0", "c1", "c2"), tuple(map(tuple, counts)), 150, 150, "model", {}, "test")
         found = prevalence.correct(
-            matrix(counts), {f"c{at}": count for at, count in enumerate(called)}, samples=200, seed=trial
+            confusion, {f"c{n}": count for n, count in enumerate(called)}, samples=200, seed=trial
         )
         assert isinstance(found, Prevalence)
         for at, share in enumerate(found.shares):

@@ -20,19 +20,15 @@ from helpers.pictures import (
     HOSTILE,
     LIMITS,
     PLAN,
-    pictured,
     study,  # noqa: F401 - fixtures
     texts,
 )
-from torch_embers.errors import InputError
 from torch_embers.study.figures.derive import derive
 from torch_embers.study.figures.pictures import captions, draw
 
 matplotlib = pytest.importorskip("matplotlib")
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_embers.study.figures.make import Study
 
 
@@ -52,17 +48,6 @@ def test_a_sample_that_is_too_small_is_named_and_has_no_bar(study: Study) -> Non
     assert "patched bugs to July 2024 (n = 4: too few)" in texts(figure)
     widths = sorted(round(float(bar.get_width()), 6) for bar in figure.axes[0].patches)
     assert widths == [10, 20, 20, 70, 80]  # 1, 2, 7 of 10 and 1, 4 of 5
-
-
-def test_a_class_that_does_not_occur_in_a_half_year_is_at_zero_there(study: Study) -> None:
-    panels = draw.draw(pictured(study, "many_backends"), PLAN).axes
-    drawn = {
-        line.get_label(): [round(float(y), 1) for y in line.get_ydata()] for axes in panels for line in axes.lines[:1]
-    }
-    compiler = drawn["compiler (inductor)"]
-    assert compiler[:2] == [0, 20]  # from the last half year before it was first seen
-    assert compiler[2] != compiler[2]  # too few items: a gap
-    assert compiler[3:] == [30, 8.3, 40, 50]
 
 
 def test_bars_of_a_stack_add_up_to_the_counts(study: Study) -> None:
@@ -88,28 +73,7 @@ def test_a_name_is_one_short_printable_line(text: str) -> None:
     assert len(shown) <= captions.LONGEST
 
 
-def test_names_of_classes_are_as_people_write_them() -> None:
-    assert [
-        captions.name(name)
-        for name in ("cuda", "nan_inf", "silent_correctness", "onnx", "non_contiguous", "rest", "native_cpu")
-    ] == [
-        "CUDA",
-        "NaN or infinity",
-        "silent correctness",
-        "ONNX",
-        "non-contiguity",
-        "others",
-        "native CPU",
-    ]
-
-
 def test_settings_of_the_caller_s_matplotlib_come_back(study: Study) -> None:
     with matplotlib.rc_context({"font.size": 33}):
         draw.draw(study.table("figure_3"), PLAN)
         assert matplotlib.rcParams["font.size"] == 33
-
-
-def test_a_folder_that_cannot_be_written_to_is_named(study: Study, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(InputError, match="cannot write there"):
-        draw.write(study.table("figure_3"), PLAN, tmp_path / "file")

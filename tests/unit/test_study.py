@@ -149,54 +149,43 @@ COUNTED: dict[str, list[tuple[str, list[tuple[Any, ...]]]]] = {
 }
 
 
-@pytest.mark.parametrize(("name", "query", "rows"), [(n, q, r) for n, pairs in COUNTED.items() for q, r in pairs])
-def test_the_samples_are_the_one_counted_by_hand(
-    prepared: duckdb.DuckDBPyConnection, name: str, query: str, rows: list[tuple[Any, ...]]
-) -> None:
-    assert prepared.execute(query).fetchall() == rows
-
-
-def test_every_file_of_the_samples_was_counted_by_hand_and_says_what_it_does() -> None:
-    assert set(SAMPLE_QUERIES) == set(COUNTED) | {"rewound"}  # rewound: the next section
-    for name, path in SAMPLE_QUERIES.items():
-        first = path.read_text(encoding="utf-8").split("\n")[0]
-        assert first.startswith("-- "), name
-        assert len(first.split()) > 8, name
+def test_the_samples_are_those_counted_by_hand(prepared: duckdb.DuckDBPyConnection) -> None:
+    assert set(SAMPLE_QUERIES) == set(COUNTED) | {"rewound"}  # rewound: as of a day, at night
+    for queries in COUNTED.values():
+        for query, rows in queries:
+            assert prepared.execute(query).fetchall() == rows, query
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("words", "said"),
     [
-        ("yesterday", "--as-of 'yesterday' is no day: write it as 2024-07-31"),
-        ("2024-13-01", "is no day"),
-        ("2024-02-30", "is no day"),
-        ("2016-12-31", "--as-of 2016-12-31: not between 2017-01-01 and today, "),
-        ("9999-12-31", "not between 2017-01-01 and today, "),
+        ("tables --as-of yesterday", "--as-of 'yesterday' is no day: write it as 2024-07-31"),
+        ("tables --as-of 2024-02-30", "is no day"),
+        ("tables --as-of 2016-12-31", "--as-of 2016-12-31: not between 2017-01-01 and today, "),
+        ("tables --as-of 9999-12-31", "not between 2017-01-01 and today, "),
+        ("claims --as-of 2024-01-01", "--as-of goes with tables and figures"),
+        ("tables poems", "poems"),
     ],
 )
-def test_a_day_that_is_none_or_outside_of_the_study_is_one_clean_line(
-    mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+def test_what_cannot_be_counted_is_one_clean_line_before_anything_is_made(
+    mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, said: str
 ) -> None:
-    assert run("study", "tables", "--as-of", text, "--database", str(mini), "--out", str(tmp_path / "out")) == 3
+    assert run("study", *words.split(), "--database", str(mini), "--out", str(tmp_path / "out")) == 3
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_tomorrow_has_not_been_yet() -> None:
-    present = datetime.now(UTC).date()
-    assert samples.load(present).today.last == present
-    with pytest.raises(InputError, match="not between"):
-        samples.load(present + timedelta(days=2))
-
-
 def test_a_day_before_the_end_of_the_paper_ends_its_sample_too() -> None:
     early, late = samples.load(date(2020, 1, 1)), samples.load(date(2026, 1, 1))
     assert (early.paper.last, early.today.last) == (date(2020, 1, 1), date(2020, 1, 1))
     assert (late.paper.last, late.today.last) == (date(2024, 7, 31), date(2026, 1, 1))
-    with pytest.raises(InputError, match="no sample is called 'x'"):
-        late.sample("x")
+    assert {sample.label for sample in early.samples} == {"patched bugs to January 2020", "all candidates"}
+    present = datetime.now(UTC).date()
+    assert samples.load(present).today.last == present
+    with pytest.raises(InputError, match="not between"):
+        samples.load(present + timedelta(days=2))
 
 
 # ---- what can be said --------------------------------------------------------------------------------------------------
@@ -339,58 +328,6 @@ def test_every_finding_is_about_a_figure_and_columns_that_it_has() -> None:
     assert len(set(names)) == len(names)
     assert {finding.figure for finding in findings.load()} <= figures
     assert {finding.test for finding in findings.load()} == set(findings.TESTS)
-
-
-def test_a_withdrawn_finding_keeps_its_number_and_says_why() -> None:
-    names = {finding.id for finding in findings.load()}
-    for entry in findings.withdrawn():
-        assert entry.id not in names
-        assert any(letter.isdigit() for letter in entry.was), entry.id
-        assert len(entry.reason) > 100, entry.id
-    assert {entry.id for entry in findings.withdrawn()} == {
-        "patch_time_differs",
-        "fix_time_differs",
-        "half_fixed_after",
-        "closed_still_occur",
-    }
-
-
-def test_an_unknown_part_is_insufficient_before_anything_is_made(
-    study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert study("tables", "poems") == 3
-    error = capsys.readouterr().err
-    assert "poems" in error
-    assert "tables, claims, census, figures, experiments" in error
-    assert not (tmp_path / "out").exists()
-
-
-def test_options_of_experiments_go_with_experiments(
-    study: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert study("tables", "--quick") == 3
-    assert "--quick: goes with `embers study experiments`" in capsys.readouterr().err
-
-
-def test_a_day_goes_with_tables_and_figures_only(
-    mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Claims are about the paper's own time, experiments about this machine."""
-    where = ("--database", str(mini), "--out", str(tmp_path))
-    assert run("study", "claims", "--as-of", "2024-01-01", *where) == 3
-    assert "--as-of goes with tables and figures" in capsys.readouterr().err
-
-
-def test_before_the_end_of_the_paper_s_time_both_samples_end_on_the_day() -> None:
-    plan = samples.load(date(2023, 3, 31))
-    assert plan.paper.last == plan.today.last == date(2023, 3, 31)
-    assert {sample.label for sample in plan.samples} == {"patched bugs to March 2023", "all candidates"}
-
-
-@pytest.mark.parametrize("part", ["tables", "claims", "figures"])
-def test_without_a_database_the_command_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str], part: str) -> None:
-    assert run("study", part, "--database", str(tmp_path / "none.duckdb"), "--out", str(tmp_path)) == 5
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_values_of_files_are_short_and_the_same_everywhere() -> None:
