@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from support import assert_clean_error, eventually, rows, run_embers
+from support import assert_clean_error, eventually, fake_python, rows, run_embers
+from torch_embers.builds.registry import Registry
 from torch_embers.errors import StoreError
 from torch_embers.store.store import Store
 
@@ -82,6 +83,19 @@ def test_wrong_use_gets_one_clean_line(
     monkeypatch.chdir(tmp_path)
     done = run_embers(*arguments, EMBERS_API_URL=NOWHERE)
     assert_clean_error(done, code, word)
+
+
+def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    Registry(tmp_path / "r").register(fake_python(tmp_path / "p", "2.15.0"))
+    for version, said in (("9.9.9", "no build '9.9.9'"), ("2.15.0", "no release before 2.15.0")):
+        words = ("recheck", "--release-candidate", version, "--database", store.path)
+        assert_clean_error(run_embers(*words, EMBERS_BUILDS_DIR=str(tmp_path / "r")), 3, said)
 
 
 def test_a_database_from_the_future_is_refused(database: Path) -> None:

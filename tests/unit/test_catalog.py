@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_embers import resources
+from torch_embers import resources, taxonomy
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE, KIND, CatalogSource, read_catalog
 from torch_embers.mine.pages import make_page
@@ -68,7 +68,8 @@ def entries() -> list[dict[str, Any]]:
 
 def test_every_entry_is_whole(entries: list[dict[str, Any]]) -> None:
     """What the reader does not check: order, days, backends, labels of the guide's classes with their evidence, relations."""
-    classes = known_classes()
+    schemes = taxonomy.Taxonomy.load().schemes
+    classes = {name: {one.name for one in scheme.classes} for name, scheme in schemes.items()}
     assert len(entries) >= 80
     assert [e["number"] for e in entries] == sorted({e["number"] for e in entries})
     for entry in entries:
@@ -90,14 +91,6 @@ def test_every_entry_is_whole(entries: list[dict[str, Any]]) -> None:
         for other in entry["related"]:
             assert other["relation"] in RELATIONS, said
             assert other["number"] != said, said
-
-
-def known_classes() -> dict[str, set[str]]:
-    """The classes of each scheme of the guide."""
-    found: dict[str, set[str]] = {}
-    for one in taxonomy.load().classes:
-        found.setdefault(one.scheme, set()).add(one.name)
-    return found
 
 
 # ---- in our words -----------------------------------------------------------------------------------------------
