@@ -194,24 +194,6 @@ def test_a_moment_in_another_time_zone_is_the_same_moment(store: Store) -> None:
     assert answers(store, east - timedelta(seconds=1))[1]["state"] == "open"
 
 
-def test_events_of_one_second_count_in_their_order(store: Store) -> None:
-    history = History(1)
-    for kind, label in [("labeled", "a"), ("closed", ""), ("reopened", ""), ("unlabeled", "a"), ("closed", "")]:
-        history.step(kind, day(1), label)
-    history.step("reopened", day(2))
-    history.step("closed", day(2))
-    history.step("reopened", day(2))
-    history.step("renamed", day(3))
-    history.step("renamed", day(3))
-    history.step("labeled", day(3), "b")
-    history.step("unlabeled", day(3), "b")
-    history.step("labeled", day(3), "b")
-    load(store, history)
-    for when in (0.5, 1, 2, 2.5, 3):
-        row = answers(store, day(when))[1]
-        assert (row["state"], row["title"], row["labels"]) == history.at(day(when)), when
-
-
 def test_a_label_event_whose_label_is_unknown_invents_no_label(store: Store) -> None:
     history = lived()
     history.events.append(Event(REPO, 1, "99999", "unlabeled", created_at=text(day(6.5))))

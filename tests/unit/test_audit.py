@@ -279,7 +279,7 @@ HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
                 ("x[{}]", "pt156173_index_gradient_low_precision", "may call"),
                 ("x < {}", "pt178716_compare_byte_with_negative", "may call"),
                 ("x -= {}", "pt76891_subtract_own_column", "may call"),
-                ("x.mul_({})", "pt76891_subtract_own_column", "may call"),
+                ("x.mul_({})", "pt76891_subtract_own_column", "calls"),
             )
             for operand, near in (("y[0]", met), ("-1", None))
         ),

@@ -8,18 +8,19 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 
-from torch_embers import __version__, resources
+import mini_study
+from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.store import schema, views
 from torch_embers.study.claims import checks, claims_table, definitions, formulas, verdicts
 from torch_embers.study.claims.definitions import Reference
 from torch_embers.study.claims.verdicts import Frame, Ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import duckdb
 
     from torch_embers.study.claims.verdicts import Report, Result
 
@@ -71,47 +72,26 @@ FIXES = [(2, 1), (4, 3), (6, 5), (14, 13), (19, 18)]
 @pytest.fixture(scope="module")
 def items() -> Iterator[duckdb.DuckDBPyConnection]:
     """The items above, in the real schema."""
-    connection = duckdb.connect()
-    schema.upgrade(connection, "2000-01-01T00:00:00", __version__)
-    views.refresh(connection)
-    for number, kind, state, created, closed, label in ITEMS:
-        connection.execute(
-            "INSERT INTO items (repo, number, kind, title, state, created_at, closed_at, labels) VALUES (?,?,?,?,?,?,?,?)",
-            [REPO, number, kind, "x", state, created, closed, [label] if label else []],
-        )
-        component = {11: "computation", 15: None}.get(number, "data_path")
-        if component:
-            connection.execute(
-                "INSERT INTO components VALUES (?, ?, ?, 'sparse', true, 'path', 'x', NULL)", [REPO, number, component]
-            )
+    connection = mini_study.empty()
+    mini_study.add_items(connection, [(*item[:5], [item[5]] if item[5] else [], "x") for item in ITEMS])
+    parts = [(item[0], "computation" if item[0] == 11 else "data_path") for item in ITEMS if item[0] != 15]
+    mini_study.add_components(connection, [(number, part, "sparse", True, "path") for number, part in parts])
+    mini_study.add_links(connection, [(fix, None, "fixes", bug) for fix, bug in FIXES])
     for number, labels in GOLD.items():
-        for scheme, value in labels.items():
-            for kind, said in (("automated", value), ("automated", "other"), ("human", value)):
-                connection.execute(
-                    "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator) VALUES (?,?,?,?,?,?)",
-                    [REPO, number, scheme, said, kind, f"{kind}-{said}"],
-                )
-    for fix, bug in FIXES:
-        connection.execute(
-            "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
-            "VALUES (?, ?, 'fixes', ?, ?, 'text', 'title')",
-            [REPO, fix, REPO, bug],
-        )
-    connection.execute(
-        "INSERT INTO catalog (repo, number, summary, backends, affected_versions, fixed_versions) "
-        "VALUES (?, 3, 'x', ['cuda'], [], [])",
-        [REPO],
-    )
+        said = {
+            scheme: {("automated", "a"): value, ("automated", "b"): "other", ("human", "c"): value}
+            for scheme, value in labels.items()
+        }
+        mini_study.add_gold(connection, {number: said})
+    unsaid: dict[str, Any] = {"repo": REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
+    mini_study.insert(connection, "catalog", "number backends", [(3, ["cuda"])], **unsaid)
     for tag, day, lines in (
         ("v1.3.0", "2019-10-10", 100),
         ("v2.4.0", "2024-07-24", 700),
         ("v2.9.0", "2025-10-15", 900),
     ):
-        for part, count in (("a", lines), ("b", 1)):
-            connection.execute(
-                "INSERT INTO code_sizes VALUES (?, ?, ?, 'computation', ?, 1, ?, 'git', NULL, NULL)",
-                [REPO, tag, day, part, count],
-            )
+        same = {"repo": REPO, "tag": tag, "tagged_at": day, "component": "computation", "files": 1}
+        mini_study.insert(connection, "code_sizes", "subcomponent lines", [("a", lines), ("b", 1)], **same)
     yield connection
     connection.close()
 

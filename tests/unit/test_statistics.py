@@ -22,7 +22,7 @@ from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import newcombe, wilson
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.trend import ShareTrend
-from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull
+from torch_embers.statistics.turnbull import Span, Turnbull, turnbull
 from torch_embers.study import prevalence
 from torch_embers.study.prevalence import Prevalence
 
@@ -130,11 +130,6 @@ def test_too_few_ends_are_refused_as_data() -> None:
 def test_times_that_are_none_are_errors(low: list[float], high: list[float | None]) -> None:
     with pytest.raises(InputError):
         turnbull(low, high)
-
-
-def test_items_are_followed_until_they_ended_or_were_lost() -> None:
-    low, high = [0.0, 5.0, 7.0], [3.0, None, 9.0]
-    assert [followed(low, high, day) for day in (0, 3, 4, 5, 6, 9, 10)] == [3, 3, 2, 2, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -296,17 +291,6 @@ def test_alpha_of_the_published_example_is_reproduced() -> None:
     assert isinstance(found, Interval)
     assert found.value == pytest.approx(0.743, abs=5e-4)
     assert found.low < found.value < found.high <= 1
-
-
-@given(st.lists(st.lists(st.sampled_from("ab."), min_size=3, max_size=3), min_size=1, max_size=8))
-def test_alpha_does_not_depend_on_names_and_is_at_most_1(table: list[list[str]]) -> None:
-    own = [(f"n{who}", item, value) for item, row in enumerate(table) for who, value in enumerate(row) if value != "."]
-    renamed = [(f"m{9 - int(who[1])}", -item, {"a": "y", "b": "x"}[value]) for who, item, value in own]
-    one, other = (agreement.alpha(rows, least=1, samples=20) for rows in (own, renamed))
-    assert isinstance(one, Interval) == isinstance(other, Interval)
-    if isinstance(one, Interval) and isinstance(other, Interval):
-        assert one.value == pytest.approx(other.value)
-        assert one.value <= 1 + 1e-12
 
 
 def test_each_scheme_gets_its_pairs_and_one_number() -> None:
