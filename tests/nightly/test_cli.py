@@ -118,13 +118,6 @@ def slow_mine(emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Pat
     return process
 
 
-def test_two_miners_at_once_the_second_is_told_who_is_at_work(slow_mine: subprocess.Popen[str], database: Path) -> None:
-    done = run_embers("mine", "--source", "catalog", "--database", str(database))
-    assert_clean_error(done, 5, "embers mine --source rest", str(slow_mine.pid))
-    slow_mine.communicate(timeout=120)
-    assert slow_mine.returncode == 0
-
-
 def has_items(database: Path) -> bool:
     """Whether the first items are written; not while the writer has the file."""
     try:
@@ -141,20 +134,3 @@ def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str]
     assert "interrupted" in errors
     assert "Traceback" not in errors
     assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
-
-
-def test_a_hundred_status_calls_work_while_a_mine_runs(slow_mine: subprocess.Popen[str], database: Path) -> None:
-    command = (
-        "import sys; from pathlib import Path; from torch_embers.store.store import Store;"
-        "from torch_embers.store.status import status\n"
-        "for _ in range(25): status(Store(Path(sys.argv[1])))"
-    )
-    readers = [
-        subprocess.Popen([sys.executable, "-c", command, str(database)], stderr=subprocess.PIPE) for _ in range(4)
-    ]
-    for reader in readers:
-        _, errors = reader.communicate(timeout=120)
-        assert reader.returncode == 0, errors
-    _, errors = slow_mine.communicate(timeout=120)
-    assert slow_mine.returncode == 0, errors
-    assert Store(database).exists()

@@ -248,10 +248,3 @@ def test_no_process_is_started_for_few_texts_on_one_core_or_without_an_interpret
     with helper.helper_for(helper.LEAST) as none:
         assert none is None
     assert caplog.records == []
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs processor affinity")
-def test_the_cores_counted_are_those_that_this_process_may_use() -> None:
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from torch_embers.link import helper; print(helper.cores())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"

@@ -1,12 +1,15 @@
-"""The verdicts that come with embers: in every mined database, beside own ones, never taken for them."""
+"""The cases and verdicts that come with embers: the texts are those that ran; own verdicts are never taken for them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_embers import resources
 from torch_embers.repro import case, shipped_matrix
+from torch_embers.repro.case import load
 from torch_embers.run import shipped_mark
 from torch_embers.store.store import Store
 
@@ -39,3 +42,26 @@ def test_no_detectable_rate_stands_beside_an_injected_fault() -> None:
 def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped_mark, "_of_files", lambda: b"other")
     assert not shipped_mark.is_current(mined)
+
+
+CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
+FOLDER = resources.data_file("closings.toml").parent / "closing_cases"
+CASES = [one["case"] for one in CLOSINGS if "case" in one]
+
+
+def test_each_closing_has_a_case_with_what_was_said_or_a_reason() -> None:
+    for one in CLOSINGS:
+        assert ("case" in one) is not ("reason" in one), one["number"]
+        assert ("said" in one) is ("said_on" in one), one["number"]
+        assert "case" not in one or "said" in one, one["number"]
+    assert sorted(CASES) == sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def test_a_case_is_of_its_issue_and_states_where_it_was_seen() -> None:
+    lines = list(csv.DictReader(resources.analysis_text("results", "closings.csv").splitlines()))
+    for one in (one for one in CLOSINGS if "case" in one):
+        case = load(FOLDER / f"{one['case']}.py")
+        assert case.issues == (("pytorch/pytorch", one["number"]),)
+        rows = [row for row in lines if row["case"] == case.name]
+        assert {row["case_hash"] for row in rows} == {case.hash}, "the case has changed since it was run: run it again"
+        assert list(case.known_bad) == [row["build"] for row in rows if row["verdict"] == "occurs"]
