@@ -158,8 +158,7 @@ def test_further_pages_complete_a_reading(database: Path) -> None:
 
 def test_an_item_waits_until_a_reading_of_all_its_parts_is_whole(database: Path) -> None:
     broken = {"sound": False, "reason": "comments: the server gave none"}
-    twice = reading({}, NOON, **broken)
-    commit(database, reading({}, EARLY, **broken), twice, twice)
+    commit(database, reading({}, EARLY, **broken), reading({}, NOON, **broken))
     [(place, number, tries, since, reason)] = waiting(database)
     assert (place, number, tries, since) == ("#1", 1, 2, "2024-01-23 10:00:00")
     assert "the server gave none" in reason
@@ -167,6 +166,9 @@ def test_an_item_waits_until_a_reading_of_all_its_parts_is_whole(database: Path)
     assert len(waiting(database)) == 1, "a source that reads comments alone does not complete an item"
     commit(database, reading({}, LATE))
     assert waiting(database) == []
+    again = reading({}, LATEST, **broken)
+    commit(database, again, again)
+    assert len(waiting(database)) == 1, "a page that is committed twice waits once"
 
 
 def test_an_item_without_a_number_waits_by_its_place(database: Path) -> None:

@@ -1,11 +1,4 @@
-"""Pictures of the study: each kind against a picture that somebody looked at, and SVG that is safe to open.
-
-The baselines in tests/baselines are made by the same code with Matplotlib's version of constraints.txt; with another
-version, which may place text elsewhere, they are not compared. To remake them after a wanted change, and then to look
-at every one of them before committing it::
-
-    REMAKE_BASELINES=1 pytest tests/unit/test_pictures.py
-"""
+"""Pictures of the study: what is told, counted and left out; nightly/test_pictures.py compares each with a picture."""
 
 from __future__ import annotations
 
