@@ -9,11 +9,23 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from torch_embers.store.export import export
+from torch_embers.store.export import TABLES, export
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def test_every_table_is_one_whole_file_and_a_quote_in_the_name_of_the_folder_is_no_sql(
+    catalog_template: Path, tmp_path: Path
+) -> None:
+    store, folder = Store(catalog_template), tmp_path / "new" / "o'hara\"); DROP TABLE items; --"
+    done = export(store, folder, "csv")
+    assert {path.name for path in folder.iterdir()} == {f"{table}.csv" for table in TABLES}
+    assert "raw_pages" not in TABLES, "these on request only"
+    with store.read() as connection:
+        for one in done:
+            assert connection.execute(f"SELECT count(*) FROM {one.table}").fetchall() == [(one.rows,)], one.table
 
 
 WRITE_ON = """

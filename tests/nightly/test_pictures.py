@@ -109,7 +109,7 @@ def hostile(name: str) -> list[Row]:
     days = range(1, 12) if name == "first_fixed_release" else (1,)
     same = {"sample": "candidates", "year": 2020, "half": 1, "k": 5, "type_k": 5, "n": 50, "lines": 10, "gone": True}
     same |= {"basis": "clone" if name == "figure_1" else "folder", "component": "data_path"}
-    named = ("class", "part", "consequence", "subcomponent", "state", "release")
+    named = ("class", "consequence", "subcomponent", "state", "release", *(("part",) if name == "figure_5" else ()))
     return [
         same | dict.fromkeys(named, text) | {"released": date(2020 + place, 1, 1), "low": float(day), "high": day + 1.0}
         for place, text in enumerate(HOSTILE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 from datetime import date
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,6 +21,7 @@ from mini_study import CRASH, REPO
 from support import example_count
 from torch_embers.store.store import Store
 from torch_embers.study import samples
+from torch_embers.study.claims import geometry
 from torch_embers.study.figures import definitions
 
 if TYPE_CHECKING:
@@ -350,3 +352,10 @@ def test_without_matplotlib_tables_and_claims_are_there_and_pictures_are_asked_f
     made = set(contents(tmp_path / "out"))
     assert {"table_1.csv", "figure_3.csv", "claims.csv", "study.json"} <= made
     assert not [name for name in made if name.endswith((".svg", ".png", ".part"))]
+
+
+def test_contiguity_after_a_permutation_is_what_pytorch_says() -> None:
+    torch = pytest.importorskip("torch")
+    tensor = torch.empty(1, 2, 3, 1, 2)
+    for order in permutations(range(5)):
+        assert geometry.stays_contiguous(tensor.shape, order) == tensor.permute(order).is_contiguous()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -83,13 +82,6 @@ def test_wilson_holds_the_share_stays_within_0_and_1_and_mirrors(share: tuple[in
 def test_wilson_refuses_what_is_no_share(k: int, n: int, confidence: float) -> None:
     with pytest.raises(ValueError, match="no interval"):
         wilson(k, n, confidence)
-
-
-def test_contiguity_after_a_permutation_is_what_pytorch_says() -> None:
-    torch = pytest.importorskip("torch")
-    tensor = torch.empty(1, 2, 3, 1, 2)
-    for order in permutations(range(5)):
-        assert geometry.stays_contiguous(tensor.shape, order) == tensor.permute(order).is_contiguous()
 
 
 def test_one_swap_of_the_measured_shape_copies_nothing() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from torch_embers.errors import EmbersError, InputError
-from torch_embers.store.export import FORMATS, TABLES, export
+from torch_embers.store.export import FORMATS, export
 from torch_embers.store.records import Batch, Comment, Event, Item, Reject
 from torch_embers.store.store import Store
 
@@ -153,22 +153,3 @@ def test_no_statement_reaches_another_file(store: Store, tmp_path: Path, stateme
     with store.read() as connection, pytest.raises((duckdb.Error, EmbersError)):
         connection.execute(statement.format(tmp_path / "other"))
     assert not (tmp_path / "other").exists()
-
-
-def counts(store: Store) -> dict[str, int]:
-    with store.read() as connection:
-        found = {}
-        for table in TABLES:
-            [(found[table],)] = connection.execute(f"SELECT count(*) FROM {table}").fetchall()
-    return found
-
-
-def test_every_table_is_one_whole_file_and_a_quote_in_the_name_of_the_folder_is_no_sql(
-    store: Store, tmp_path: Path
-) -> None:
-    folder = tmp_path / "new" / "o'hara\"); DROP TABLE items; --"
-    done = export(store, folder, "csv")
-    assert {path.name for path in folder.iterdir()} == {f"{table}.csv" for table in TABLES}
-    assert "raw_pages" not in TABLES, "these on request only"
-    assert {d.table: d.rows for d in done} == counts(store)
-    assert all(d.path.is_file() for d in done)
