@@ -28,7 +28,6 @@ from torch_embers.report import (
     folder,
     hunt_map,
     places,
-    rendering,
     rules,
     table_data,
 )
@@ -138,18 +137,6 @@ def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path
                 elif anchor and target.name != "items.html" and anchor not in anchors[target]:
                     broken.append(f"{path.relative_to(site)}: {address}#{anchor}")
     assert broken == []
-
-
-def test_a_pull_request_that_was_merged_says_so_in_the_table_and_wherever_its_state_is_told(
-    catalog_template: Path,
-) -> None:
-    facts = facts_of(catalog_template)
-    merged = [key for key, item in facts.items.items() if item["state_reason"] == "merged"]
-    assert merged
-    script = b"".join(body for _, body in table_data.files(facts)).decode()
-    assert "pull closed merged" in script
-    told = rendering.environment(None).get_template("macros.html").module.state(facts.items[merged[0]])
-    assert told == '<span class="state st-closed">pull closed: merged</span>'
 
 
 def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(

@@ -47,6 +47,7 @@ def labels(entry: dict[str, Any], annotator: tuple[str, str]) -> dict[str, list[
 
 
 BACKENDS = {"cpu", "cuda", "mps", "xpu", "rocm", "inductor", "distributed", "other"}
+VERSION = re.compile(r"\d+\.\d+(\.\d+)?([a-z0-9.+-]*)?")
 RELATIONS = {"duplicates", "reverts", "backs_out", "relands", "supersedes", "explains", "mentions", "cherry_picks"}
 OURS, SECOND, PAPER = ("automated", "embers-guide-1"), ("automated", "embers-guide-2"), ("paper", "data-path-study")
 
@@ -80,6 +81,7 @@ def test_every_entry_is_whole(entries: list[dict[str, Any]]) -> None:
         assert entry["facts_from"], said
         assert entry["state"] == "closed" or not (entry["closed_at"] or entry["state_reason"]), said
         assert set(entry["backends"]) <= BACKENDS, said
+        assert all(VERSION.fullmatch(one) for one in entry["affected_versions"] + entry["fixed_versions"]), said
         for label in entry["taxonomy"]:
             assert (label["annotator_kind"], label["annotator"]) in (OURS, SECOND, PAPER), said
             assert label["value"] in classes[label["scheme"]], said
@@ -91,6 +93,20 @@ def test_every_entry_is_whole(entries: list[dict[str, Any]]) -> None:
         for other in entry["related"]:
             assert other["relation"] in RELATIONS, said
             assert other["number"] != said, said
+
+
+def test_each_point_of_the_mps_document_names_catalogued_issues_or_what_was_searched(
+    entries: list[dict[str, Any]],
+) -> None:
+    points = resources.load_toml("mps_status.toml")["entry"]
+    assert sorted((one["section"], one["item"]) for one in points) == [
+        *(("challenge", place) for place in range(1, 8)),
+        *(("works", place) for place in range(1, 9)),
+    ]
+    on_mps = {entry["number"] for entry in entries if "mps" in entry["backends"]}
+    for one in points:
+        assert set(one.get("issues", ())) <= on_mps, one["topic"]
+        assert bool(one.get("issues")) is not bool(one.get("none_found") and one["searches"]), one["topic"]
 
 
 # ---- in our words -----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from helpers.dataset import GONE, PERSON, REPO, ROOT, SECRET, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
 from support import assert_snapshot
 from torch_embers import escaping
-from torch_embers.dataset import card, counted, definitions, encode, folder, metadata, publish
+from torch_embers.dataset import counted, definitions, encode, folder, metadata, publish
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.link import relations
 from torch_embers.run.status import STATUSES
@@ -190,13 +190,6 @@ def test_the_hub_reads_the_readme_as_a_card_with_a_configuration_for_each_table_
         if pq.read_metadata(made / "data" / f"{name}.parquet").num_rows
     }
     assert [config["config_name"] for config in data["configs"] if config.get("default")] == ["items"]
-
-
-@pytest.mark.parametrize(
-    ("rows", "size"), [(0, "n<1K"), (999, "n<1K"), (1_000, "1K<n<10K"), (9_999_999, "1M<n<10M"), (10**7, "n>10M")]
-)
-def test_a_card_names_the_size_as_the_hub_does(rows: int, size: str) -> None:
-    assert card.size_of(rows) == size
 
 
 def test_every_word_is_explained_once(made: Path) -> None:

@@ -157,17 +157,6 @@ def test_holm_gives_the_known_values() -> None:
         holm([1.5])
 
 
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferroni(values: list[float]) -> None:
-    found = holm(values)
-    for p, worth in zip(values, found, strict=True):
-        assert p <= worth <= 1
-    if values:
-        assert min(found) == pytest.approx(min(1, len(values) * min(values)))
-    ranked = [found[at] for at in sorted(range(len(values)), key=lambda at: values[at])]
-    assert ranked == sorted(ranked)
-
-
 @given(st.floats(0.55, 1), st.floats(0.55, 1), st.floats(0, 1))
 def test_two_classes_give_rogan_and_gladens_clipped_estimate(found: float, spared: float, seen_share: float) -> None:
     rates = np.array([[found, 1 - found], [1 - spared, spared]])
