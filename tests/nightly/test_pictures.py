@@ -13,33 +13,106 @@ import os
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.pictures import (
-    BASELINES,
-    EXHIBITS,
-    FIGURES,
-    HOSTILE,
-    LIMITS,
-    PLAN,
-    ROOT,
-    pictured,
-    png,
-    study,  # noqa: F401 - fixtures
-    texts,
-)
+import mini_study
+from torch_embers import drawing
+from torch_embers.study import samples
+from torch_embers.study.figures import definitions
 from torch_embers.study.figures.derive import derive
+from torch_embers.study.figures.make import make
 from torch_embers.study.figures.pictures import draw
 
-matplotlib = pytest.importorskip("matplotlib")
-
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_embers.study.figures.make import Study
-    from torch_embers.study.figures.table import Row
+    from torch_embers.study.figures.table import Row, Table
+
+matplotlib = pytest.importorskip("matplotlib")
+ROOT = Path(__file__).resolve().parents[2]
+BASELINES = ROOT / "tests" / "baselines"
+DPI = 60
+EXHIBITS = {definition.id: definition for definition in definitions.load()}
+FIGURES = [definition.id for definition in EXHIBITS.values() if definition.draw]
+LIMITS = samples.load(mini_study.AS_OF).limits
+PLAN = samples.load(mini_study.AS_OF)
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    """The tables and figures of the database counted by hand."""
+    with mini_study.small_facts():
+        return make(mini_study.database(), PLAN)
+
+
+def many() -> dict[str, list[Row]]:
+    """Rows that the small database is too small for: lines by half year and curves of several groups."""
+    halves = [(year, half) for year in range(2022, 2026) for half in (1, 2)]
+    shown = {"cpu": (9, 8, 8, 7, 6, 7, 5, 6), "inductor": (0, 0, 2, 0, 3, 1, 4, 5), "mps": (1, 2, 0, 1, 0, 2, 0, 3)}
+    whole = (10, 10, 10, 4, 10, 12, 10, 10)  # too few in the second half of 2023
+    backends = [
+        {"sample": "candidates", "year": year, "half": half, "class": name, "k": counts[place], "n": whole[place]}
+        for place, (year, half) in enumerate(halves)
+        for name, counts in shown.items()
+        if counts[place]
+    ]
+    ends = {"open": range(10, 700, 60), "closed as fixed": range(100, 1500, 100), "closed otherwise": range(5, 60, 4)}
+    gone = [
+        {
+            "number": place,
+            "state": name,
+            "low": float(day),
+            "high": None if place % 4 == 3 else day + 40.0,
+            "gone": True,
+        }
+        for name, every in ends.items()
+        for place, day in enumerate(every)
+    ]
+    return {"backends": backends, "first_fixed_release": [row | {"gone": row["high"] is not None} for row in gone]}
+
+
+def pictured(study: Study, name: str) -> Table:
+    """The table behind a baseline."""
+    if not name.startswith("many_"):
+        return study.table(name)
+    definition = EXHIBITS[name.removeprefix("many_")]
+    return replace(derive(definition, many()[definition.id], LIMITS), notes=("made-up rows",))
+
+
+def png(table: Table, path: Path) -> Path:
+    """The picture of a table, small."""
+    with drawing.styled():
+        draw.draw(table, PLAN).savefig(path, dpi=DPI, metadata={"Software": None})
+    return path
+
+
+# ---- what is drawn -------------------------------------------------------------------------------------------------------
+
+
+def texts(figure: Any) -> list[str]:
+    """All words of a figure."""
+    from matplotlib.text import Text
+
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+# ---- text from outside -----------------------------------------------------------------------------------------------------
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "$x^2$",
+    "$\\frac{1}{",
+    "a&b]]>\"'",
+    "bell\x07 escape\x1b[31m null\x00",
+    "two\nlines",
+    "_hidden",
+    "\u202eright to left",
+    "long " * 100,
+]
+
+
 REMAKE = "REMAKE_BASELINES"
 remaking = os.environ.get(REMAKE) == "1"  # read here: no test sees the variables of embers
 TOLERANCE = 4.0
@@ -136,3 +209,46 @@ def test_names_from_outside_stay_text(tmp_path: Path, name: str) -> None:
         for key, value in element.attrib.items()
         if key.endswith("href")
     )
+
+
+# ---- what is told and left out -----------------------------------------------------------------------------------------
+
+
+def test_there_is_no_baseline_that_nobody_compares() -> None:
+    assert {path.stem for path in BASELINES.glob("*.png")} == {*FIGURES, "many_backends", "many_first_fixed_release"}
+
+
+@pytest.mark.parametrize("name", ["backends", "first_fixed_release"])
+def test_too_few_items_for_any_line_are_told_and_not_drawn(study: Study, name: str) -> None:
+    figure = draw.draw(study.table(name), PLAN)
+    assert "Nothing is drawn: too few items." in " ".join(texts(figure))
+    assert not figure.axes[0].lines
+
+
+def test_a_sample_that_is_too_small_is_named_and_has_no_bar(study: Study) -> None:
+    figure = draw.draw(study.table("figure_3"), PLAN)
+    assert "patched bugs to July 2024 (n = 4: too few)" in texts(figure)
+    widths = sorted(round(float(bar.get_width()), 6) for bar in figure.axes[0].patches)
+    assert widths == [10, 20, 20, 70, 80]  # 1, 2, 7 of 10 and 1, 4 of 5
+
+
+def test_bars_of_a_stack_add_up_to_the_counts(study: Study) -> None:
+    table = study.table("figure_2")
+    for axes, sample in zip(draw.draw(table, PLAN).axes, ("today", "candidates"), strict=True):
+        heights = sum(bar.get_height() for bar in axes.patches)
+        assert heights == sum(row["k"] for row in table.of(sample=sample))
+
+
+def test_rare_classes_of_a_stack_are_one_part_that_is_named_and_none_is_lost() -> None:
+    rows = [{"sample": "candidates", "year": 2020, "half": 1, "class": f"c{k}", "k": k, "n": 78} for k in range(1, 13)]
+    figure = draw.draw(derive(EXHIBITS["figure_2"], rows, LIMITS), PLAN)
+    heights = [bar.get_height() for bar in figure.axes[0].patches]
+    assert heights == [12, 11, 10, 9, 8, 7, 6, 5, 4, 3 + 2 + 1]  # from 4 % of 78 on a class has its own colour
+    assert "Others: c3, c2, c1." in " ".join(texts(figure)).replace("\n", " ")
+    assert figure.axes[0].get_ylim()[1] > 78
+
+
+def test_settings_of_the_caller_s_matplotlib_come_back(study: Study) -> None:
+    with matplotlib.rc_context({"font.size": 33}):
+        draw.draw(study.table("figure_3"), PLAN)
+        assert matplotlib.rcParams["font.size"] == 33

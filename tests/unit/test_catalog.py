@@ -35,9 +35,6 @@ def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-# ---- taxonomy ---------------------------------------------------------------------------------------------------
-
-
 def labels(entry: dict[str, Any], annotator: tuple[str, str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for label in entry["taxonomy"]:

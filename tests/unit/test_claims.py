@@ -131,9 +131,6 @@ def study(**changes: Any) -> definitions.Study:
     return definitions.parse(data)
 
 
-# ---- the command -----------------------------------------------------------------------------------------------------
-
-
 QUERIES = sorted((Path(__file__).resolve().parents[2] / "analysis" / "claims").glob("*.sql"))
 ALL = Frame(100, 100, census=True)
 SOME = Frame(3, 100, census=False)

@@ -22,6 +22,7 @@ from torch_embers.study import samples
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures import table as tables
 from torch_embers.study.figures.derive import COUNTED_ERRORS, derive
+from torch_embers.study.figures.pictures import captions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -307,3 +308,12 @@ def test_a_malformed_figure_is_named(monkeypatch: pytest.MonkeyPatch, changes: d
         definitions.load()
     assert str(error.value).startswith('data/figures.toml: figure "table_1": ')
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["bell\x07 escape\x1b[31m null\x00", "two\nlines", "\u202eright to left", "long " * 100]
+)
+def test_a_name_from_outside_is_one_short_printable_line(text: str) -> None:
+    shown = captions.name(text)
+    assert shown.isprintable()
+    assert len(shown) <= captions.LONGEST

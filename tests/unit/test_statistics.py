@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# ---- prevalence
-
 
 def matrix(counts: Sequence[Sequence[float]], names: str = "") -> Confusion:
     classes = tuple(names.split() or [f"c{place}" for place in range(len(counts))])
