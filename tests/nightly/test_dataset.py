@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers.dataset import ROOT, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
+from helpers.dataset import ROOT, files_of, hostile, item, made, names, run  # noqa: F401 - fixtures
 from support import run_embers
 from torch_embers import __version__
 from torch_embers.dataset import collect, publish

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.dataset import GONE, PERSON, REPO, ROOT, SECRET, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
+from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
 from support import assert_snapshot
 from torch_embers import escaping
 from torch_embers.dataset import counted, definitions, encode, folder, metadata, publish

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.events import NOW, build_of, check, known, sealed, store  # noqa: F401 - fixtures
+from helpers.events import NOW, build_of, known, sealed  # noqa: F401 - fixtures
 from support import rows
 from torch_embers.atom_output import SPACE, Announced
 from torch_embers.errors import InputError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mini_study
-from helpers.study import ANALYSIS, at, mini, numbers, run, study  # noqa: F401 - fixtures
+from helpers.study import ANALYSIS, mini, run, study  # noqa: F401 - fixtures
 from support import assert_snapshot
 from torch_embers import resources
 from torch_embers.errors import InputError
