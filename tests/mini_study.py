@@ -281,11 +281,12 @@ CLASSES = [
 ]
 
 
-def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: Sequence[Any]) -> None:
-    """Insert rows into some columns of a table."""
-    names = columns.split()
+def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows: Sequence[Any], **same: Any) -> None:
+    """Insert rows into some columns of a table, and into others the same value in each row."""
+    names = [*columns.split(), *same]
     places = ", ".join("?" for _ in names)
-    connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", rows)
+    whole = [(*row, *same.values()) for row in rows]
+    connection.executemany(f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})", whole)
 
 
 def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -298,21 +299,19 @@ def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
 
 def add_items(connection: duckdb.DuckDBPyConnection, items: Sequence[tuple[Any, ...]], repo: str = REPO) -> None:
     """Insert items given as in ITEMS."""
-    columns = "repo number kind state created_at closed_at labels title fetched_at"
-    insert(connection, "items", columns, [(repo, *item, FETCHED) for item in items])
+    columns = "number kind state created_at closed_at labels title"
+    insert(connection, "items", columns, items, repo=repo, fetched_at=FETCHED)
 
 
 def add_components(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert components given as in COMPONENTS."""
-    columns = "repo number component subcomponent strict evidence detail"
-    insert(connection, "components", columns, [(REPO, *row, "x") for row in rows])
+    insert(connection, "components", "number component subcomponent strict evidence", rows, repo=REPO, detail="x")
 
 
 def add_links(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, ...]]) -> None:
     """Insert links given as in LINKS."""
-    columns = "repo number sha relation target_repo target_number evidence found_in"
-    rows = [(REPO, number, sha, relation, REPO, target, "text", "title") for number, sha, relation, target in rows]
-    insert(connection, "links", columns, rows)
+    said = {"repo": REPO, "target_repo": REPO, "evidence": "text", "found_in": "title"}
+    insert(connection, "links", "number sha relation target_number", rows, **said)
 
 
 def add_gold(
@@ -320,12 +319,12 @@ def add_gold(
 ) -> None:
     """Insert labels given as in GOLD."""
     rows = [
-        (repo, number, scheme, value, *annotator)
+        (number, scheme, value, *annotator)
         for number, schemes in gold.items()
         for scheme, answers in schemes.items()
         for annotator, value in answers.items()
     ]
-    insert(connection, "gold_labels", "repo number scheme value annotator_kind annotator", rows)
+    insert(connection, "gold_labels", "number scheme value annotator_kind annotator", rows, repo=repo)
 
 
 def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBPyConnection:
@@ -341,113 +340,75 @@ def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBP
     connection.execute("UPDATE items SET deleted_at = '2022-01-01' WHERE number = ?", [DELETED])
     add_components(connection, COMPONENTS)
     add_links(connection, LINKS)
-    insert(connection, "commits", "repo sha committed_at", [(REPO, *row) for row in COMMITS])
+    insert(connection, "commits", "sha committed_at", COMMITS, repo=REPO)
     add_gold(connection, GOLD)
     add_gold(connection, {OTHER_REPO[1]: {"bug_type": {ONE: "memory"}}}, OTHER_REPO[0])
-    rows = [(REPO, number, "x", backends, [], [], day) for number, backends, day in CATALOG]
-    insert(connection, "catalog", "repo number summary backends affected_versions fixed_versions facts_as_of", rows)
-    said = [(REPO, *row, 0.5, False, "m", "title", "", "", FETCHED) for row in PREDICTIONS]
-    columns = "repo number scheme likeliest provenance probability abstained model variant text_hash votes_hash"
-    insert(connection, "predictions", f"{columns} predicted_at", said)
+    unsaid: dict[str, Any] = {"repo": REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
+    insert(connection, "catalog", "number backends facts_as_of", CATALOG, **unsaid)
+    said = {"repo": REPO, "probability": 0.5, "abstained": False, "model": "m", "variant": "title", "text_hash": ""}
+    columns = "number scheme likeliest provenance"
+    insert(connection, "predictions", columns, PREDICTIONS, **said, votes_hash="", predicted_at=FETCHED)
     _add_runs(connection)
     _add_fixes(connection)
     if clone:
-        sizes = [(REPO, tag, day, part, sub, 1, lines) for tag, day, part, sub, lines in CODE_SIZES]
-        insert(connection, "code_sizes", "repo tag tagged_at component subcomponent files lines", sizes)
+        insert(connection, "code_sizes", "tag tagged_at component subcomponent lines", CODE_SIZES, repo=REPO, files=1)
         connection.execute(
             "INSERT INTO code_sizes SELECT * REPLACE ('pytorch/vision' AS repo) FROM code_sizes WHERE tag = 'v2.4.0'"
         )
     return connection
 
 
+CASE: dict[str, Any] = {"code": "", "summary": "", "requires": [], "known_bad": [], "signature": [], "timeout": 1.0}
+VERDICT: dict[str, Any] = {
+    "environment": "cpu",
+    "flaky": False,
+    "k": 1,
+    "n": 1,
+    "control_k": 0,
+    "control_n": 0,
+    "detail": "",
+}
+BUILD = {"channel": "release", "platform": "linux", "seen_at": FETCHED}
+
+
 def _add_runs(connection: duckdb.DuckDBPyConnection) -> None:
-    cases = [
-        (h, name, origin, current, "", "", [], [], [], "self", 1.0, FETCHED) for h, name, origin, current, _ in CASES
-    ]
-    columns = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
-    insert(connection, "cases", columns, cases)
-    relation = {
-        name: "sibling" if name in SIBLINGS else "same" for name in [c[1] for c in CASES] + [m[0] for m in MATRIX]
-    }
-    items = [(c[0], REPO, n, relation[c[1]]) for c in CASES for n in c[4]]
-    insert(connection, "case_items", "case_hash repo number relation", items)
-    read = [(REPO, n, d, seen, "read", "automated", "reader", "catalog") for n, d, seen in DISPOSITIONS]
-    columns = "repo number disposition evidence_kind evidence annotator_kind annotator source"
-    insert(connection, "dispositions", columns, read)
-    builds = [(build, build, version, "release", "linux", "3.12", FETCHED) for build, version in BUILDS]
-    insert(connection, "builds", "build name version channel platform python seen_at", builds)
-    verdicts = [
-        (h, b, "cpu", "whole", 1, verdict, False, 1, 1, "none", 0, 0, "", day) for h, b, verdict, day in VERDICTS
-    ]
-    columns = (
-        "case_hash build environment profile batch verdict flaky k n control control_k control_n detail decided_at"
-    )
-    insert(connection, "verdicts", columns, verdicts)
     # cases of the matrix that this database does not have: their name is their hash
     hashes = {name: h for h, name, _, current, _ in CASES if current}
     missing = sorted({(name, number) for name, number, _, _ in MATRIX if name not in hashes})
-    columns_of_cases = "case_hash name origin current code summary requires known_bad signature oracle timeout saved_at"
-    cases = [(name, name, "curated", True, "", "", [], [], [], "self", 1.0, FETCHED) for name, _ in missing]
-    insert(connection, "cases", columns_of_cases, cases)
-    items = [(name, REPO, number, relation[name]) for name, number in missing]
-    insert(connection, "case_items", "case_hash repo number relation", items)
+    cases = [case[:4] for case in CASES] + [(name, name, "curated", True) for name, _ in missing]
+    insert(connection, "cases", "case_hash name origin current", cases, **CASE, oracle="self", saved_at=FETCHED)
+    shown = [(h, name, number) for h, name, *_, numbers in CASES for number in numbers]
+    shown += [(name, name, number) for name, number in missing]
+    items = [(h, number, "sibling" if name in SIBLINGS else "same") for h, name, number in shown]
+    insert(connection, "case_items", "case_hash number relation", items, repo=REPO)
+    columns = "number disposition evidence_kind"
+    read = {"repo": REPO, "evidence": "read", "annotator_kind": "automated", "annotator": "reader", "source": "catalog"}
+    insert(connection, "dispositions", columns, DISPOSITIONS, **read)
+    insert(connection, "builds", "build name version", [(b, b, v) for b, v in BUILDS], **BUILD, python="3.12")
     releases = sorted({version for _, _, version, _ in MATRIX})
-    insert(
-        connection,
-        "builds",
-        "build name version channel platform seen_at",
-        [(version, version, version, "release", "linux", FETCHED) for version in releases],
-    )
-    shipped = [
-        (
-            hashes.get(name, name),
-            version,
-            "cpu",
-            "reviewed",
-            0,
-            verdict,
-            False,
-            1,
-            1,
-            "none",
-            0,
-            0,
-            "",
-            FETCHED,
-            "shipped",
-        )
-        for name, _, version, verdict in MATRIX
-    ]
-    insert(connection, "verdicts", f"{columns} provenance", shipped)
+    insert(connection, "builds", "build name version", [(v, v, v) for v in releases], **BUILD)
+    own = VERDICT | {"profile": "whole", "batch": 1, "control": "none"}
+    insert(connection, "verdicts", "case_hash build verdict decided_at", VERDICTS, **own)
+    shipped = [(hashes.get(name, name), version, verdict) for name, _, version, verdict in MATRIX]
+    also = {"profile": "reviewed", "batch": 0, "control": "none", "decided_at": FETCHED, "provenance": "shipped"}
+    insert(connection, "verdicts", "case_hash build verdict", shipped, **VERDICT | also)
 
 
 def _add_fixes(connection: duckdb.DuckDBPyConnection) -> None:
     tests = [
-        (
-            REPO,
-            sha,
-            day,
-            [],
-            first,
-            "tag",
-            *(("script", None, "x", name) if kind else ("no", name, None, None)),
-            "8",
-            day,
-        )
+        (sha, day, first, *(("script", None, "x", name) if kind else ("no", name, None, None)), day)
         for sha, day, first, name, kind, _, _ in FIXES
     ]
-    columns = (
-        "repo commit_sha committed_at issues first_release first_release_by status reason test name rules decided_at"
-    )
-    insert(connection, "fix_tests", columns, tests)
+    columns = "commit_sha committed_at first_release status reason test name decided_at"
+    insert(connection, "fix_tests", columns, tests, repo=REPO, issues=[], first_release_by="tag", rules="8")
     newest = ["2.10.0"]
     classes = [
-        (name, kind, newest if fails else [], [] if fails else newest, [], before, fails, "8", day)
+        (name, kind, newest if fails else [], [] if fails else newest, before, fails, day)
         for _, day, _, name, kind, before, fails in FIXES
         if kind
     ]
-    columns = "name class failed passed unusable validated_before fails_on_newest rules decided_at"
-    insert(connection, "fix_test_classes", columns, classes)
+    columns = "name class failed passed validated_before fails_on_newest decided_at"
+    insert(connection, "fix_test_classes", columns, classes, unusable=[], rules="8")
 
 
 @contextmanager

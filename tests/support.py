@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import sys
 import time
 import venv
@@ -35,6 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
 """Patience whose pauses a test can afford; the rules are the shipped ones."""
 
+REWRITING = os.environ.get("EMBERS_SNAPSHOTS") == "1"  # read here: no test sees the variables of embers
 COMPARED = (
     "items",
     "events",
@@ -91,6 +93,15 @@ class Ended(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+
+def assert_snapshot(name: str, text: str) -> None:
+    """Compare a text with tests/snapshots/NAME; with EMBERS_SNAPSHOTS=1 write it there, to be read before it is committed."""
+    path = ROOT / "tests" / "snapshots" / name
+    if REWRITING:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 def run_embers(*arguments: object, **environment: str) -> Ended:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from mini_study import insert
 from support import case_of
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank
 from torch_embers.store.store import Store
 
 JSON_KEYS = Path(__file__).resolve().parents[2] / "docs" / "json-keys.csv"
-OLD, NEW = "2.9.1", "2.10.0"
+OLD, NEW, DAY = "2.9.1", "2.10.0", "2024-01-01"
 VERDICTS = {
     ("pt1_strides", OLD): "occurs",
     ("pt1_strides", NEW): "absent",
@@ -41,52 +42,44 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     ]
     with store.writer("test") as writer, writer.transaction() as connection:
         bank.save(connection, cases)
-        connection.executemany(
-            "INSERT INTO items (repo, number, kind, title, state, updated_at, comment_count, labels) "
-            "VALUES ('a/b', ?, 'issue', ?, ?, ?, ?, ['module: mps'])",
-            [
-                (1, "sum is wrong", "closed", "2024-01-01", 5),
-                (2, "max is wrong", "open", "2024-01-03", 9),
-                (3, "min is wrong", "open", "2024-01-02", 1),
-                (4, EVIL, "closed", None, None),
-                (5, "nothing ran", None, None, None),
-            ],
+        items = [
+            (1, "sum is wrong", "closed", "2024-01-01", 5),
+            (2, "max is wrong", "open", "2024-01-03", 9),
+            (3, "min is wrong", "open", "2024-01-02", 1),
+            (4, EVIL, "closed", None, None),
+            (5, "nothing ran", None, None, None),
+        ]
+        same: dict[str, Any] = {"repo": "a/b", "kind": "issue", "labels": ["module: mps"]}
+        insert(connection, "items", "number title state updated_at comment_count", items, **same)
+        builds = [(version, f"named-{version}", f"{version}+cpu") for version in (OLD, NEW)]
+        same = {"channel": "release", "platform": "Linux", "python": "3.11", "seen_at": DAY}
+        insert(connection, "builds", "build name version", builds, **same)
+        insert(
+            connection,
+            "environments",
+            "environment device system processor threads seen_at",
+            [("e", "cpu", "Linux", "CPU", 2, DAY)],
         )
-        for version in (OLD, NEW):
-            connection.execute(
-                "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
-                "VALUES (?, ?, ?, 'release', 'Linux', '3.11', '2024-01-01')",
-                [version, f"named-{version}", f"{version}+cpu"],
-            )
-        connection.execute(
-            "INSERT INTO environments (environment, device, system, processor, threads, seen_at) "
-            "VALUES ('e', 'cpu', 'Linux', 'CPU', 2, '2024-01-01')"
-        )
-        connection.executemany(
-            "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, "
-            "control_k, control_n, detail, decided_at) "
-            "VALUES (?, ?, 'e', 'reviewed', 0, ?, false, 1, 3, 'none', 0, 0, '', '2024-01-01')",
-            [
-                (case.hash, build, verdict)
-                for (name, build), verdict in VERDICTS.items()
-                for case in cases
-                if case.name == name
-            ],
-        )
-        connection.execute(
-            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at) "
-            "VALUES ('a/b', 1, 'cpu', '2.10.0', 'closed_but_occurs', '', '2024-01-01')"
-        )
-        connection.executemany(
-            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator) "
-            "VALUES ('a/b', ?, 'consequence', ?, 'human', 'x')",
-            [(1, "crash"), (2, "slow")],
-        )
-        connection.execute(
-            "INSERT INTO predictions (repo, number, scheme, value, likeliest, probability, abstained, provenance, model, "
-            "variant, text_hash, votes_hash, predicted_at) SELECT 'a/b', unnest([1, 3]), 'consequence', 'slow', 'slow', "
-            "0.9, false, 'model', 'm', 'title', 'h', 'h', '2024-01-01'::TIMESTAMP"
-        )
+        hashes = {case.name: case.hash for case in cases}
+        same = {
+            "environment": "e",
+            "profile": "reviewed",
+            "batch": 0,
+            "flaky": False,
+            "k": 1,
+            "n": 3,
+            "control": "none",
+        }
+        same |= {"control_k": 0, "control_n": 0, "detail": "", "decided_at": DAY}
+        verdicts = [(hashes[name], build, verdict) for (name, build), verdict in VERDICTS.items()]
+        insert(connection, "verdicts", "case_hash build verdict", verdicts, **same)
+        status = {"repo": "a/b", "backend": "cpu", "reference": NEW, "evidence": "", "decided_at": DAY}
+        insert(connection, "status_history", "number status", [(1, "closed_but_occurs")], **status)
+        labels = {"repo": "a/b", "scheme": "consequence", "annotator_kind": "human", "annotator": "x"}
+        insert(connection, "gold_labels", "number value", [(1, "crash"), (2, "slow")], **labels)
+        same = {"repo": "a/b", "scheme": "consequence", "probability": 0.9, "abstained": False, "provenance": "model"}
+        same |= {"model": "m", "variant": "title", "text_hash": "h", "votes_hash": "h", "predicted_at": DAY}
+        insert(connection, "predictions", "number value likeliest", [(1, "slow", "slow"), (3, "slow", "slow")], **same)
     return store
 
 

@@ -4,20 +4,55 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers.as_of import REPO, START, answers, day, store, template, text  # noqa: F401 - fixtures
 from support import example_count
 from torch_embers.store.records import Batch, Event, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
+START = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def day(number: float) -> datetime:
+    return START + timedelta(days=number)
+
+
+def text(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("as_of") / "empty.duckdb"
+    with Store(path).writer("test", create=True):
+        pass
+    return path
+
+
+@pytest.fixture
+def store(template: Path, tmp_path: Path) -> Store:
+    path = tmp_path / "e.duckdb"
+    shutil.copy(template, path)
+    return Store(path)
+
+
+def answers(store: Store, moment: datetime) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    for row in store.as_of(moment).to_dict("records"):
+        row["labels"] = None if row["labels"] is None else tuple(row["labels"])
+        found[int(row["number"])] = {str(name): value for name, value in row.items()}
+    return found
+
+
 AFTER = timedelta(microseconds=500_000)
 
 
@@ -133,9 +168,14 @@ def test_a_day_in_a_known_life(store: Store, when: float, state: str, title: str
     assert row["labels_known"]
 
 
-def test_an_item_does_not_exist_before_it_was_created(store: Store) -> None:
-    load(store, lived())
-    assert answers(store, day(-1)) == {}
+def test_a_merged_pull_request_is_closed(store: Store) -> None:
+    pull = Item(REPO, 1, kind="pull", state="closed", created_at=text(day(0)), history=True, labels=())
+    merged = Event(REPO, 1, "1", "merged", created_at=text(day(1)))
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[pull], events=[merged]))
+    assert answers(store, day(-1)) == {}, "it does not exist before it was created"
+    assert answers(store, day(0.5))[1]["state"] == "open"
+    assert answers(store, day(1.5))[1]["state"] == "closed"
 
 
 def test_an_item_that_went_is_there_until_it_was_found_gone(store: Store) -> None:
@@ -148,30 +188,10 @@ def test_an_item_that_went_is_there_until_it_was_found_gone(store: Store) -> Non
 
 
 def test_a_moment_in_another_time_zone_is_the_same_moment(store: Store) -> None:
-    from datetime import timezone
-
     load(store, lived())
     east = day(2).astimezone(timezone(timedelta(hours=9)))
     assert answers(store, east)[1]["state"] == "closed"
     assert answers(store, east - timedelta(seconds=1))[1]["state"] == "open"
-
-
-def test_events_of_one_second_count_in_their_order(store: Store) -> None:
-    history = History(1)
-    for kind, label in [("labeled", "a"), ("closed", ""), ("reopened", ""), ("unlabeled", "a"), ("closed", "")]:
-        history.step(kind, day(1), label)
-    history.step("reopened", day(2))
-    history.step("closed", day(2))
-    history.step("reopened", day(2))
-    history.step("renamed", day(3))
-    history.step("renamed", day(3))
-    history.step("labeled", day(3), "b")
-    history.step("unlabeled", day(3), "b")
-    history.step("labeled", day(3), "b")
-    load(store, history)
-    for when in (0.5, 1, 2, 2.5, 3):
-        row = answers(store, day(when))[1]
-        assert (row["state"], row["title"], row["labels"]) == history.at(day(when)), when
 
 
 def test_a_label_event_whose_label_is_unknown_invents_no_label(store: Store) -> None:
@@ -237,22 +257,13 @@ def test_without_history_a_state_after_the_last_closing_is_known(store: Store) -
     assert not later["labels_known"]
 
 
-def test_without_history_the_time_before_a_closing_is_a_guess(store: Store) -> None:
+def test_without_history_the_time_before_a_closing_or_of_an_open_item_is_a_guess(store: Store) -> None:
     """It may have been closed and reopened before, of which its dates tell nothing."""
-    history = History(1, history=False)
-    for number, kind in enumerate(["closed", "reopened", "closed"], start=1):
-        history.step(kind, day(number))
-    load(store, history)
-    row = answers(store, day(1.5))[1]
-    assert row["state"] == "open"
-    assert not row["state_known"]
-
-
-def test_without_history_an_open_item_may_have_been_closed_for_a_while(store: Store) -> None:
-    history = History(1, history=False)
-    history.step("closed", day(1))
-    history.step("reopened", day(2))
-    load(store, history)
-    row = answers(store, day(1.5))[1]
-    assert row["state"] == "open"
-    assert not row["state_known"]
+    for kinds in (("closed", "reopened", "closed"), ("closed", "reopened")):
+        history = History(1, history=False)
+        for number, kind in enumerate(kinds, start=1):
+            history.step(kind, day(number))
+        load(store, history)
+        row = answers(store, day(1.5))[1]
+        assert row["state"] == "open"
+        assert not row["state_known"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_embers.errors import InputError
 from torch_embers.link.stage import link_changed
 from torch_embers.mine.git.commits import Change, Landed, add_commit
 from torch_embers.progress import Silent
@@ -65,19 +66,8 @@ def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None
     assert numbers["issues with a patch in computation"] == (1, 3)
     assert numbers["merges that were reverted"] == (1, 4)
     assert numbers["reverted pull requests that landed again"] == (1, 1)
-
-
-def test_figure_4_counts_patches_by_half_year_and_part(history: Store) -> None:
-    found = census.of_store(history)
-    assert found is not None
-    rows = {(r["year"], r["half"], r["subcomponent"]): (r["k"], r["patches"]) for r in found.tables["figure_4"]}
-    assert rows == {(2021, 1, "c10_core"): (1, 3), (2021, 1, "native_cpu"): (2, 3)}
-    assert {row["population"] for row in found.tables["figure_4"]} == {"census"}
-
-
-def test_the_time_to_a_revert_is_counted_by_year(history: Store) -> None:
-    found = census.of_store(history)
-    assert found is not None
+    parts = {(r["year"], r["half"], r["subcomponent"]): (r["k"], r["patches"]) for r in found.tables["figure_4"]}
+    assert parts == {(2021, 1, "c10_core"): (1, 3), (2021, 1, "native_cpu"): (2, 3)}
     year, whole = found.tables["reverts"]
     assert (year["year"], year["k"], year["n"], year["median_days"], year["share"]) == (2021, 1, 4, 2.0, 0.25)
     assert whole["year"] is None
@@ -116,3 +106,12 @@ def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: 
     assert names == {f"census/{name}" for name in files}
     with (tmp_path / "out/census/numbers.csv").open() as stream:
         assert next(csv.DictReader(stream))["population"] == "census"
+
+
+def test_without_a_history_a_census_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True):
+        pass
+    assert census.of_store(store) is None
+    with pytest.raises(InputError, match="embers mine --source git"):
+        command.run(store, ["census"], tmp_path / "out", Silent())

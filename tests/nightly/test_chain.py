@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import strategies as st
 
 from torch_embers.link import stage
-from torch_embers.link.chain import Node, Tree, chain, render
+from torch_embers.link.chain import Node, chain, render
 from torch_embers.link.graph import around
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.store import connection as store_connection
@@ -23,18 +21,6 @@ if TYPE_CHECKING:
 REPO = "pytorch/pytorch"
 LANDED = "dd82c6ba3b37910568b2a25674149c1653768ec2"
 PULL = f"https://github.com/{REPO}/pull"
-
-
-def node(number: int) -> Node:
-    return Node(REPO, number)
-
-
-def drawn(tree: Tree) -> list[str]:
-    """Lines of the tree without the address at the end of each."""
-    return [re.sub(r" https://github\.com/\S+$", "", line) for line in render(tree)]
-
-
-numbers = st.integers(1, 12)
 
 
 def items() -> list[Item]:
@@ -93,9 +79,9 @@ def rows(store: Store, table: str) -> list[tuple[object, ...]]:
 def test_the_real_chain_comes_out_of_the_database(store: Store) -> None:
     link_changed(store)
     with store.read() as connection:
-        links, facts = around(connection, node(172340))
-    lines = [line.split(" (")[0] for line in drawn(chain(node(172340), links, facts))]
-    assert lines == [
+        start = Node(REPO, 172340)
+        lines = render(chain(start, *around(connection, start)))
+    assert [re.split(r" \(| https://github\.com/\S+$", line)[0] for line in lines] == [
         "pytorch/pytorch#172340 let addmm know the backend: a simple fix for #172231",
         f"├─ reverted by #179151 revert {PULL}/172340",
         "│  ├─ superseded by #170571",
@@ -132,7 +118,9 @@ def test_texts_events_commits_and_stated_links_keep_their_evidence(store: Store)
 
 
 def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
-    first = link_changed(store)
+    seen: list[tuple[int, int]] = []
+    first = link_changed(store, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (9, 9)
     before = rows(store, "links"), rows(store, "components"), rows(store, "link_scans")
     assert first == LinkCounts(7, 1, 1, first.links, first.components)
     assert link_changed(store) == LinkCounts(0, 0, 0, first.links, first.components)
@@ -191,10 +179,3 @@ def test_components_come_from_files_of_the_fix_labels_and_words(store: Store) ->
     assert (172231, "native_cuda", False, "path") in found
     assert (180875, "sparse", True, "label") in found
     assert (174594, "device_memory", False, "text") in found
-
-
-def test_progress_counts_up_to_the_whole(store: Store) -> None:
-    seen: list[tuple[int, int]] = []
-    link_changed(store, progress=lambda done, total: seen.append((done, total)))
-    assert seen[-1] == (9, 9)
-    assert all(first[0] < second[0] for first, second in pairwise(seen))

@@ -5,24 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from torch_embers import resources
 
-CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
-FOLDER = resources.data_file("closings.toml").parent / "closing_cases"
-CASES = [one["case"] for one in CLOSINGS if "case" in one]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = sorted((resources.data_file("closings.toml").parent / "closing_cases").glob("*.py"))
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_an_injected_fault_is_noticed(name: str) -> None:
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_an_injected_fault_is_noticed(path: Path) -> None:
     pytest.importorskip("torch")
-    done = subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py"],
-        env=os.environ | {"EMBERS_PLANT": "1"},
-        capture_output=True,
-        check=False,
-    )
+    planted = os.environ | {"EMBERS_PLANT": "1"}
+    done = subprocess.run([sys.executable, path], env=planted, capture_output=True, check=False)
     assert done.returncode == 1, done.stdout

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from helpers.dataset import ROOT, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
+from helpers.dataset import ROOT, files_of, hostile, item, made, names, run  # noqa: F401 - fixtures
 from support import run_embers
 from torch_embers import __version__
 from torch_embers.dataset import collect, publish
 from torch_embers.errors import InputError
-from torch_embers.repro import shipped_matrix
 from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
 
@@ -42,23 +41,6 @@ def test_other_rows_give_another_version(hostile: Store, tmp_path: Path) -> None
 
 
 # ---- a database that was only mined --------------------------------------------------------------------------------
-
-
-def test_a_database_that_was_only_mined_publishes_every_shipped_verdict_and_says_so(
-    catalog: Store, tmp_path: Path
-) -> None:
-    done = publish.publish(catalog, tmp_path / "d")
-    assert done.verdicts == {"shipped": len(shipped_matrix.matrix())}
-    verdicts, cases = table(tmp_path / "d", "verdicts"), table(tmp_path / "d", "cases")
-    assert set(verdicts.provenance) == {"shipped"}
-    assert len(verdicts) > 3_000
-    assert set(verdicts.case) <= set(cases.case)
-    assert set(verdicts.build) <= set(table(tmp_path / "d", "builds").build)
-    sheet = (tmp_path / "d" / "DATASHEET.md").read_text()
-    assert "0 rest on runs that the database holds" in sheet
-    assert f"{len(verdicts):,} came with embers" in sheet
-    assert "No person labelled anything" in sheet
-    assert "none of these is agreement between people" in sheet
 
 
 @pytest.mark.parametrize("page", ["dataset.md", "tutorial-researcher.md"])

@@ -6,15 +6,22 @@ The database is that of mini_study.py. Its samples: patched bugs to July 2024 ar
 
 from __future__ import annotations
 
+import json
 from datetime import date
 
+import numpy as np
 import pytest
 
 import mini_study
+from torch_embers.classify import confusions
+from torch_embers.classify.bundle import shipped_folder
+from torch_embers.classify.confusions import Confusion
+from torch_embers.classify.labels import wild
 from torch_embers.errors import InputError
-from torch_embers.study import samples
+from torch_embers.study import prevalence, samples
 from torch_embers.study.figures import definitions, display, make
 from torch_embers.study.figures import table as tables
+from torch_embers.study.prevalence import Prevalence
 
 FIGURES = {definition.id: definition for definition in definitions.load()}
 
@@ -81,9 +88,47 @@ def test_all_figures_of_the_database_at_once_say_how_many_and_how_selected() -> 
             assert table.notes[0] == "13 candidates"
         if table.definition.counts == "cases":
             assert table.notes[0].endswith(" 8 of this database and 18 of the shipped matrix")
-    with pytest.raises(KeyError):
-        study.table("figure_99")
-    assert display.display(study.table("table_1"), study.plan)[0][:3] == ("class", "paper_name", "definition")
     names, rows = display.display(study.table("table_1"), study.plan, ["definition"])
     assert names == ("class", "paper_name", "patched bugs to July 2024", "patched bugs to June 2026", "all candidates")
     assert rows[0][2:] == ("3 of 4", "4 of 5 (80.0 % [37.6, 96.4])", "7 of 10 (70.0 % [39.7, 89.2])")
+
+
+def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
+    """Gold of another mix than the population; the raw shares are far off, the corrected ones are not."""
+    rates = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.15, 0.8]])
+    truth, gold, trials = np.array([0.1, 0.3, 0.6]), [60, 50, 40], 200
+    random, held, raw, means = np.random.default_rng(5), np.zeros(3), np.zeros(3), np.zeros(3)
+    for trial in range(trials):
+        counts: list[list[float]] = [
+            [float(n) for n in random.multinomial(size, row)] for size, row in zip(gold, rates, strict=True)
+        ]
+        called = random.multinomial(800, rates.T @ truth).tolist()
+        confusion = Confusion("bug_type", ("c0", "c1", "c2"), tuple(map(tuple, counts)), 150, 150, "model", {}, "test")
+        found = prevalence.correct(
+            confusion, {f"c{n}": count for n, count in enumerate(called)}, samples=200, seed=trial
+        )
+        assert isinstance(found, Prevalence)
+        for at, share in enumerate(found.shares):
+            held[at] += share.corrected.low <= truth[at] <= share.corrected.high
+            raw[at] += share.raw.low <= truth[at] <= share.raw.high
+            means[at] += share.corrected.value / trials
+    assert ((held / trials >= 0.90) & (held / trials <= 0.99)).all(), held / trials
+    assert (raw / trials).min() < 0.1
+    assert means == pytest.approx(truth, abs=0.02)
+
+
+# ---- the shipped confusion
+
+
+@pytest.mark.parametrize("scheme", confusions.SCHEMES)
+def test_the_shipped_matrix_counts_each_gold_item_once_for_the_classes_of_the_model(scheme: str) -> None:
+    found = confusions.load(scheme)
+    sizes = [sum(row) for row in found.matrix]
+    assert sizes == pytest.approx([round(size) for size in sizes], abs=1e-3)
+    assert sum(sizes) == pytest.approx(found.items, abs=1e-2)
+    drawn = [item for item in wild.load() if item.part == "development" and item.kind == "issue"]
+    assert found.items <= 550 + len(drawn), "the catalog, and drawn issues for development"
+    assert found.settings["split"] == "folds"
+    bundle = json.loads((shipped_folder() / "bundle.json").read_text(encoding="utf-8"))
+    assert list(found.classes) == bundle["classifiers"][scheme]["classes"]
+    assert len(bundle["held_out"][scheme]) == found.items

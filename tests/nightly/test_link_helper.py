@@ -7,12 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import eventually
 from torch_embers.link import helper, stage
 from torch_embers.link.stage import link_changed
 from torch_embers.store import rows as table_rows
@@ -104,13 +104,20 @@ def ended(started: list[helper.Helper]) -> bool:
     return [one._process.poll() is not None for one in started] == [True]
 
 
+NOISE = "parse = helper.rows_of; helper.rows_of = lambda *a: (print('noise', flush=True), parse(*a))[1]; helper.serve()"
+
+
+@pytest.mark.parametrize("code", ["helper.serve()", NOISE], ids=["quiet", "it prints"])
 def test_two_processes_make_the_tables_of_one(
     tmp_path: Path,
     alone: dict[str, Any],
     helpers: list[helper.Helper],
     asked: list[str],
+    code: str,
+    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    monkeypatch.setattr(helper, "_START", SERVE + code)
     store = made(tmp_path / "e.duckdb")
     progress: list[tuple[int, int]] = []
     link_changed(store, progress=lambda done, count: progress.append((done, count)))
@@ -122,79 +129,48 @@ def test_two_processes_make_the_tables_of_one(
     assert progress == [(min(done, whole), whole) for done in range(50, whole + 50, 50)]
 
 
-@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_helper_that_dies_or_stands_still_costs_no_row_and_is_told(
+@pytest.mark.parametrize(
+    ("code", "sign", "reason"),
+    [
+        ("helper.serve()", signal.SIGKILL, ""),
+        ("helper.serve()", signal.SIGSTOP, ""),
+        ("helper.rows_of = lambda *_: 1 / 0; helper.serve()", None, "ZeroDivisionError: division by zero"),
+        ("helper.relations.load = lambda: 1 / 0; helper.serve()", None, "ZeroDivisionError: division by zero"),
+        ("print('no answer')", None, "UnpicklingError"),
+        ("sys.exit(3)", None, "EOFError"),
+    ],
+)
+def test_a_helper_that_dies_stands_still_or_fails_costs_no_row_and_is_told(
     tmp_path: Path,
     alone: dict[str, Any],
     helpers: list[helper.Helper],
-    sign: signal.Signals,
+    code: str,
+    sign: signal.Signals | None,
+    reason: str,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(helper, "PATIENCE", 0.5)
     ask = helper.Helper.ask
     counted: list[int] = []
 
     def struck(self: helper.Helper, origin: str, texts: Texts) -> Future[Rows]:
         counted.append(1)
-        if len(counted) == 3:
+        if sign and len(counted) == 3:
             os.kill(self._process.pid, sign)
         return ask(self, origin, texts)
 
-    monkeypatch.setattr(helper.Helper, "ask", struck)
-    store = made(tmp_path / "e.duckdb")
-    link_changed(store)
-    assert len(counted) >= 3
-    assert tables(store) == alone
-    assert ended(helpers)
-    assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    assert WARNING in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("helper.rows_of = lambda *_: 1 / 0; helper.serve()", "RuntimeError: ZeroDivisionError: division by zero"),
-        ("helper.relations.load = lambda: 1 / 0; helper.serve()", "RuntimeError: ZeroDivisionError: division by zero"),
-        ("print('no answer')", "UnpicklingError"),
-        ("sys.exit(3)", "EOFError"),
-    ],
-)
-def test_an_exception_in_the_helper_costs_no_row_and_is_told(
-    tmp_path: Path,
-    alone: dict[str, Any],
-    helpers: list[helper.Helper],
-    code: str,
-    reason: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
     monkeypatch.setattr(helper, "_START", SERVE + code)
+    monkeypatch.setattr(helper.Helper, "ask", struck)
+    if sign:
+        monkeypatch.setattr(helper, "PATIENCE", 0.5)
     store = made(tmp_path / "e.duckdb")
     link_changed(store)
+    assert not sign or len(counted) >= 3
     assert tables(store) == alone
     assert ended(helpers)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert WARNING in caplog.text
     assert reason in caplog.text
-
-
-def test_what_a_helper_prints_comes_not_between_its_answers(
-    tmp_path: Path,
-    alone: dict[str, Any],
-    helpers: list[helper.Helper],
-    asked: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    talks = "parse = helper.rows_of; helper.rows_of = lambda *a: (print('noise', flush=True), parse(*a))[1]; "
-    monkeypatch.setattr(helper, "_START", SERVE + talks + "helper.serve()")
-    store = made(tmp_path / "e.duckdb")
-    link_changed(store)
-    assert tables(store) == alone
-    assert asked
-    assert caplog.records == []
-    assert ended(helpers)
 
 
 def test_an_error_of_the_texts_themselves_comes_out(
@@ -232,7 +208,6 @@ def test_ctrl_c_ends_the_helper_and_the_next_run_goes_on(
     assert tables(store) == alone
 
 
-@pytest.mark.timeout(120)
 def test_a_helper_ends_when_its_process_is_killed() -> None:
     code = "from torch_embers.link.helper import Helper; h = Helper(); print(h._process.pid, flush=True); h._talk.shutdown(); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as killed:
@@ -240,11 +215,11 @@ def test_a_helper_ends_when_its_process_is_killed() -> None:
         child = int(killed.stdout.readline())
         assert os.getsid(child) == child  # Ctrl-C at the terminal is not for it
         killed.kill()
-    while _runs(child):
-        time.sleep(0.05)
+    eventually(lambda: not _runs(child))
 
 
 def _runs(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -273,10 +248,3 @@ def test_no_process_is_started_for_few_texts_on_one_core_or_without_an_interpret
     with helper.helper_for(helper.LEAST) as none:
         assert none is None
     assert caplog.records == []
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs processor affinity")
-def test_the_cores_counted_are_those_that_this_process_may_use() -> None:
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from torch_embers.link import helper; print(helper.cores())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "1\n"

@@ -84,13 +84,15 @@ def assert_one_row_each(store: Store) -> None:
     assert len(set(same)) == 1, same
 
 
-def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store) -> None:
+def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "uncovered", lambda: {("pytorch/pytorch", 3): "needs a printer"})
     done = link.link_repros(store, None, Quiet())
     assert_one_row_each(store)
     told = found(store)
     assert told[1] == ("extracted", "x1", None)
     assert told[2] == ("not_possible", None, "prose_only")
-    assert told[3] == ("not_possible", None, "not_mined")
+    assert told[3] == ("not_possible", None, "stated")
+    assert rows(store.path, "SELECT detail FROM extractions WHERE number = 3") == [("needs a printer",)]
     assert told[5][0] == "extracted"
     assert 4 not in told
     assert (done.candidates, done.statuses) == (4, {"extracted": 2, "not_possible": 2})
@@ -117,6 +119,11 @@ def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None
         )
     assert link.link_repros(store, None, Quiet()).read == 2
     assert found(store)[2] == ("extracted", "x2", "needs_review"), "its title complains of a value"
+    assert_one_row_each(store)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM components WHERE number = 2")
+    link.link_repros(store, None, Quiet())
+    assert 2 not in found(store), "what is no candidate any more loses its row"
     assert_one_row_each(store)
 
 
@@ -148,20 +155,3 @@ def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(
     assert found(store)[1] == ("extracted", "x1", None)
     assert [case.name for case in bank.load(store)] == ["x1", "x5"]
     assert_one_row_each(store)
-
-
-def test_what_is_no_candidate_any_more_loses_its_row(store: Store) -> None:
-    link.link_repros(store, None, Quiet())
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM components WHERE number = 2")
-    link.link_repros(store, None, Quiet())
-    assert 2 not in found(store)
-    assert_one_row_each(store)
-
-
-def test_a_stated_reason_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "uncovered", lambda: {("pytorch/pytorch", 2): "needs a printer"})
-    link.link_repros(store, None, Quiet())
-    assert rows(store.path, "SELECT reason, detail FROM extractions WHERE number = 2") == [
-        ("stated", "needs a printer")
-    ]

@@ -99,8 +99,3 @@ def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_da
         check=True,
     )
     assert "torch_embers.link.stage: 0 changed texts to link" in ended.stderr
-
-
-def test_a_mine_names_the_next_command(database: Path) -> None:
-    done = run_embers("mine", "--source", "catalog", "--database", database)
-    assert done.stdout.splitlines()[-1].startswith("next: `embers classify`")

@@ -92,24 +92,14 @@ def test_a_whole_reading_replaces_comments_files_and_closing_references(database
     assert rows(database, "SELECT target_number FROM stated_links") == [(8,)]
 
 
-def test_older_rows_of_other_sources_go_and_newer_ones_stay(database: Path) -> None:
+def test_older_rows_of_other_sources_go_and_newer_ones_and_those_of_other_items_stay(database: Path) -> None:
     commit(database, reading({"old": EARLY}, EARLY, parts=(), source="rest"))
     commit(database, reading({"new": LATE}, LATE, parts=(), source="rest"))
-    commit(database, reading({"1": NOON}, NOON))
-    assert comments(database) == ["1", "new"]
-
-
-def test_other_items_keep_their_rows(database: Path) -> None:
-    commit(database, reading({"1": EARLY}, EARLY, number=2, paths=("a",)))
-    commit(database, reading({}, NOON))
-    assert comments(database) == ["1"]
+    commit(database, reading({"edited": LATE}, EARLY, source="rest", parts=()))
+    commit(database, reading({"of another": EARLY}, EARLY, number=2, paths=("a",)))
+    commit(database, reading({"1": NOON, "edited": EARLY}, NOON))
+    assert comments(database) == ["1", "edited", "new", "of another"]
     assert rows(database, "SELECT number FROM pull_files") == [(2,)]
-
-
-def test_a_comment_whose_stored_text_is_newer_than_the_reading_stays(database: Path) -> None:
-    commit(database, reading({"1": LATE}, EARLY, source="rest", parts=()))
-    commit(database, reading({"1": EARLY}, NOON))
-    assert comments(database) == ["1"]
 
 
 @pytest.mark.parametrize("defect", [{"sound": False}, {"ends": False}, {"nodes": 1, "total": 2}])
@@ -176,12 +166,9 @@ def test_an_item_waits_until_a_reading_of_all_its_parts_is_whole(database: Path)
     assert len(waiting(database)) == 1, "a source that reads comments alone does not complete an item"
     commit(database, reading({}, LATE))
     assert waiting(database) == []
-
-
-def test_a_page_committed_twice_waits_once(database: Path) -> None:
-    broken = reading({}, EARLY, sound=False)
-    commit(database, broken, broken)
-    assert len(waiting(database)) == 1
+    again = reading({}, LATEST, **broken)
+    commit(database, again, again)
+    assert len(waiting(database)) == 1, "a page that is committed twice waits once"
 
 
 def test_an_item_without_a_number_waits_by_its_place(database: Path) -> None:

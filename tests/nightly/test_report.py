@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 import sqlite3
 import threading
@@ -14,10 +15,10 @@ from urllib.parse import unquote
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import requests
 
-from helpers.report import hostile_database, pages, site  # noqa: F401 - fixtures
-from report_data import NUMBER, Page, inline, worked
+from report_data import HOSTILE, NUMBER, Page, hostile, inline, worked
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.report import (
@@ -27,14 +28,36 @@ from torch_embers.report import (
     folder,
     hunt_map,
     places,
-    rendering,
     rules,
     table_data,
 )
-from torch_embers.report.facts import Facts, chosen
+from torch_embers.report.facts import Facts
+from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read
+from torch_embers.report.tables import TYPES
 from torch_embers.store.store import Store
+
+
+@pytest.fixture(scope="session")
+def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A small database with hostile texts."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("hostile") / "e.duckdb")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
+    """A report of it."""
+    out = tmp_path_factory.mktemp("report") / "site"
+    done = run_embers("report", "--database", hostile_database, "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def pages(site: Path) -> dict[Path, Page]:
+    """All pages, parsed."""
+    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
 
 
 def facts_of(database: Path) -> Facts:
@@ -42,8 +65,61 @@ def facts_of(database: Path) -> Facts:
     return Facts(read(Store(database), lambda source: [], 100, 100), rules.load(), frozenset())
 
 
-def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, Page]) -> None:
+def test_every_page_has_the_policy_before_anything_is_loaded(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        loaded = [tag for tag, _ in page.elements if tag in ("link", "script", "img")]
+        metas = [a for tag, a in page.elements if tag == "meta"]
+        assert metas[1] == {"http-equiv": "Content-Security-Policy", "content": POLICY}, path
+        first = next(i for i, (tag, _) in enumerate(page.elements) if tag in loaded)
+        assert [tag for tag, _ in page.elements[:first]].count("meta") >= 2
+
+
+def test_hostile_text_is_shown_as_text_and_nothing_of_an_item_runs(site: Path, pages: dict[Path, Page]) -> None:
     assert list(inline(pages)) == []
+    text = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
+    assert "&lt;script&gt;globalThis.hit" in text
+    assert "<script>globalThis" not in text
+    assert "<img src=x" not in text
+    assert "{{ 7 * 7 }}" in text  # templates are not made of data
+    assert "\u202e" not in text
+
+
+def test_the_table_holds_every_item_as_text_that_a_script_cannot_leave(site: Path, hostile_database: Path) -> None:
+    script = (site / "data" / "table-0.js").read_text(encoding="utf-8")
+    call, quoted = script.split("(", 1)
+    assert call == table_data.CALL
+    assert "<" not in script
+    assert re.fullmatch(r"'(?:[^'\\]|\\.)*'\);\n", quoted, re.DOTALL)
+    content = json.loads(re.sub(r"\\(x3c|.)", lambda m: "<" if m[1] == "x3c" else m[1], quoted[1:-4]))
+    with duckdb.connect(hostile_database, read_only=True) as connection:
+        numbers = {row[0] for row in connection.execute("SELECT number FROM items").fetchall()}
+    assert set(content["number"]) == numbers
+    assert content["total"] == len(numbers)
+    assert {len(content[name]) for name in table_data.COLUMNS} == {len(numbers)}
+    assert HOSTILE[0] in content["title"]
+
+
+def test_a_page_tells_facts_verdicts_with_control_and_the_command(site: Path) -> None:
+    text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    for words in (
+        "pt84577_avg_pool3d_strided_out",
+        "10/10 on 1.13.1",
+        "uv run pt84577_avg_pool3d_strided_out.py",
+        "2022-09-06",
+    ):
+        assert words in text
+    assert (site / "cases" / "pt84577_avg_pool3d_strided_out.py").read_bytes().startswith(b"# /// script")
+
+
+def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
+    for table in rules.columns().table:
+        rows = pq.read_table(site / "data" / f"{table.name}.parquet")
+        assert rows.column_names == [column.name for column in table.column]
+        assert rows.schema.types == [TYPES[column.kind] for column in table.column]
+        read_again = json.loads((site / "data" / f"{table.name}.json").read_bytes())
+        assert len(read_again) == rows.num_rows
+        if read_again:
+            assert list(read_again[0]) == rows.column_names
 
 
 def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, Page]) -> None:
@@ -61,18 +137,6 @@ def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path
                 elif anchor and target.name != "items.html" and anchor not in anchors[target]:
                     broken.append(f"{path.relative_to(site)}: {address}#{anchor}")
     assert broken == []
-
-
-def test_a_pull_request_that_was_merged_says_so_in_the_table_and_wherever_its_state_is_told(
-    catalog_template: Path,
-) -> None:
-    facts = facts_of(catalog_template)
-    merged = [key for key, item in facts.items.items() if item["state_reason"] == "merged"]
-    assert merged
-    script = b"".join(body for _, body in table_data.files(facts)).decode()
-    assert "pull closed merged" in script
-    told = rendering.environment(None).get_template("macros.html").module.state(facts.items[merged[0]])
-    assert told == '<span class="state st-closed">pull closed: merged</span>'
 
 
 def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
@@ -114,42 +178,6 @@ def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
     assert files.keys() == others.keys()
     assert {str(name) for name in files if files[name] != others[name]} == {"index.html", folder.MARK}
     assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == []
-
-
-def test_a_database_without_verdicts_gives_a_report_that_says_so(tmp_path: Path, catalog_database: Path) -> None:
-    with duckdb.connect(catalog_database) as connection:
-        for table in ("verdicts", "status_history", "builds", "cases", "case_items", "items", "links", "components"):
-            connection.execute(f"DELETE FROM {table}")
-    done = run_embers("report", "--database", catalog_database, "--out", tmp_path / "site")
-    assert done.returncode == 0, done.stderr
-    assert "No verdicts yet" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
-
-
-def test_only_issues_closed_as_fixed_with_a_case_of_their_own_count(catalog_template: Path) -> None:
-    decided, alive, _ = facts_of(catalog_template).fixed_counts
-    page = (Path(__file__).parents[2] / "docs" / "still-occurring.md").read_text(encoding="utf-8")
-    assert f"Of {decided} issues that were closed as fixed" in page
-    assert (alive == 0) == ("**none still occurs**" in page)
-
-
-def test_closings_that_nobody_saw_are_counted_beside_those_that_were_fixed(catalog_template: Path) -> None:
-    unseen, occur, _ = facts_of(catalog_template).unseen_counts
-    page = (Path(__file__).parents[2] / "docs" / "still-occurring.md").read_text(encoding="utf-8")
-    assert f"Of {unseen} other closed issues with such a case" in page
-    assert f"**{occur} of them occur**" in page
-
-
-def test_the_overview_counts_closings_that_nobody_saw(site: Path, hostile_database: Path) -> None:
-    unseen, occur, _ = facts_of(hostile_database).unseen_counts
-    overview = (site / "index.html").read_text(encoding="utf-8")
-    assert f"Why {unseen} other closed issues with such a case were closed, our reader" in overview
-    assert f"did not find; {occur} of them occur" in overview
-
-
-def test_items_with_a_case_get_their_page_first(catalog_template: Path) -> None:
-    facts = facts_of(catalog_template)
-    assert all(key in facts.cases_of for key in chosen(facts.source, 20))
-    assert len(chosen(facts.source, 20)) == 20
 
 
 def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:

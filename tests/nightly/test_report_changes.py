@@ -20,7 +20,6 @@ from torch_embers.report.tables import schema
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
 REPO = "pytorch/pytorch"
@@ -38,6 +37,8 @@ def first(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
     out = tmp_path_factory.mktemp("first") / "site"
     done = command.report(Store(database), command.Request(out))
     assert (done.compared, done.changes) == (since.FIRST, {})
+    assert "This is the first report in its folder" in overview(out)
+    assert json.loads((out / "data" / "changes.json").read_text()) == []
     return out
 
 
@@ -47,11 +48,6 @@ def overview(out: Path) -> str:
 
 def contents(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
-
-
-def test_a_first_report_says_that_there_is_nothing_to_compare_with(first: Path) -> None:
-    assert "This is the first report in its folder" in overview(first)
-    assert json.loads((first / "data" / "changes.json").read_text()) == []
 
 
 def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database: Path, tmp_path: Path) -> None:
@@ -118,16 +114,13 @@ def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict.fromkeys(fields.names) | row for row in rows], schema=fields)
 
 
-def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, tmp_path: Path) -> None:
-    out = tmp_path / "site"
-    shutil.copytree(first, out)
-    command.report(Store(database), command.Request(out))
-    assert contents(out) == contents(first)
-
-
-def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database: Path, tmp_path: Path) -> None:
+def test_a_report_of_the_same_data_changes_no_byte_and_keeps_what_had_changed(
+    first: Path, database: Path, tmp_path: Path
+) -> None:
     out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
+    command.report(Store(database), command.Request(out))
+    assert contents(out) == contents(first), "the same data change no byte"
     with duckdb.connect(later) as connection:
         connection.execute("UPDATE items SET number = 999999 WHERE number = ?", [NUMBER])
     done = command.report(Store(later), command.Request(out))
@@ -137,57 +130,32 @@ def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database:
     assert contents(out) == before
 
 
-def other_items(out: Path, rows: pa.Table) -> None:
-    pq.write_table(rows, out / "data" / "items.parquet")
+ITEMS = "data/items.parquet"
+NO_ITEM = pa.table({name: pa.array([None], pa.string()) for name in since.COMPARED["items"]})
+BROKEN: list[tuple[str, pa.Table | bytes | None, str]] = [
+    # what lies in the place of a file of the earlier report, and what is said of it
+    (ITEMS, None, "it has no data/items.parquet"),
+    ("data/changes.parquet", None, "it has no data/changes.parquet"),
+    (ITEMS, b"PAR1", "its data/items.parquet cannot be read"),
+    ("data/statuses.parquet", b"", "its data/statuses.parquet cannot be read"),
+    (ITEMS, pa.table({"repo": ["a/b"], "number": [1]}), "its data/items.parquet has no column title"),
+    (ITEMS, pa.table({name: ["x"] for name in since.COMPARED["items"]}), "its data/items.parquet cannot be read"),
+    (ITEMS, NO_ITEM, "its data/items.parquet has rows without an item"),
+]
 
 
-def truncated(out: Path) -> None:
-    path = out / "data" / "items.parquet"
-    path.write_bytes(path.read_bytes()[:-40])
-
-
-BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no data": (lambda out: shutil.rmtree(out / "data"), "it has no data/items.parquet"),
-    "a folder": (
-        lambda out: ((out / "data" / "items.parquet").unlink(), (out / "data" / "items.parquet").mkdir()),
-        "it has no data/items.parquet",
-    ),
-    "truncated": (truncated, "its data/items.parquet cannot be read"),
-    "empty file": (
-        lambda out: (out / "data" / "statuses.parquet").write_bytes(b""),
-        "its data/statuses.parquet cannot be read",
-    ),
-    "no column": (
-        lambda out: other_items(out, pa.table({"repo": ["a/b"], "number": [1]})),
-        "its data/items.parquet has no column title",
-    ),
-    "other type": (
-        lambda out: other_items(out, pa.table({name: ["x"] for name in since.COMPARED["items"]})),
-        "its data/items.parquet cannot be read",
-    ),
-    "no number": (
-        lambda out: other_items(
-            out, pa.table({name: pa.array([None], pa.string()) for name in since.COMPARED["items"]})
-        ),
-        "its data/items.parquet has rows without an item",
-    ),
-    "nothing kept": (
-        lambda out: (out / "data" / "changes.parquet").unlink(),
-        "it has no data/changes.parquet",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path, tmp_path: Path, what: str) -> None:
-    out = tmp_path / "site"
-    shutil.copytree(first, out)
-    tables = {name: pq.read_table(out / "data" / f"{name}.parquet") for name in since.COMPARED}
-    newest = datetime.fromisoformat(json.loads((out / folder.MARK).read_text())["newest"])
-    breaking, reason = BROKEN[what]
-    breaking(out)
-    found = since.compare(out, tables, newest)
-    assert (found.reason, found.by_kind()) == (reason, {})
+def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path, tmp_path: Path) -> None:
+    tables = {name: pq.read_table(first / "data" / f"{name}.parquet") for name in since.COMPARED}
+    newest = datetime.fromisoformat(json.loads((first / folder.MARK).read_text())["newest"])
+    for place, (name, content, reason) in enumerate(BROKEN):
+        out = shutil.copytree(first, tmp_path / str(place))
+        (out / name).unlink()
+        if isinstance(content, bytes):
+            (out / name).write_bytes(content)
+        elif content is not None:
+            pq.write_table(content, out / name)
+        found = since.compare(out, tables, newest)
+        assert (found.reason, found.by_kind()) == (reason, {})
 
 
 @pytest.mark.parametrize(

@@ -31,29 +31,40 @@ def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> 
 def test_a_mine_with_nothing_new_does_without_arrow_and_without_the_client_of_github(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
     words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
-    assert ended(*words, cwd=tmp_path).returncode == 0
+    first = ended(*words, code=RECORD, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "1 items" in first.stdout
+    assert "pandas" not in json.loads(first.stderr.splitlines()[-1])
     again = ended(*words, code=RECORD, cwd=tmp_path)
     assert "nothing new" in again.stdout, again.stderr
     unwanted = {"pandas", "numpy", "pyarrow", "github", "requests"}
     assert unwanted & set(json.loads(again.stderr.splitlines()[-1])) == set()
 
 
-def test_a_mine_of_something_new_does_without_pandas(tmp_path: Path) -> None:
-    (tmp_path / "one.jsonl").write_text('{"number": 1, "title": "wrong result", "state": "open"}\n')
-    words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
-    done = ended(*words, code=RECORD, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "1 items" in done.stdout
-    assert "pandas" not in json.loads(done.stderr.splitlines()[-1])
+LIGHT = "print(sorted({'pandas', 'duckdb', 'numpy', 'pydantic', 'matplotlib', 'torch', 'pyarrow'} & set(sys.modules)))"
+QUESTIONS = (
+    "import torch_embers.classify.questions, torch_embers; assert torch_embers.classify.__name__ == 'classify'; "
+    "assert callable(torch_embers.classify)"
+)
+WITHOUT_PANDAS = (
+    "import sys, pyarrow as pa; from torch_embers.store import tables; tables.without_pandas(); "
+    "assert 'pandas' not in sys.modules; import pandas; "
+    "assert pa.table({'a': pa.array(['x'])}).to_pandas().equals(pandas.DataFrame({'a': ['x']}))"
+)
 
 
-def test_a_frame_can_be_made_after_pandas_was_left_out() -> None:
-    code = (
-        "import sys, pyarrow as pa; from torch_embers.store import tables; tables.without_pandas(); "
-        "assert 'pandas' not in sys.modules; import pandas; "
-        "assert pa.table({'a': pa.array(['x'])}).to_pandas().equals(pandas.DataFrame({'a': ['x']}))"
-    )
-    assert ended(code=code).stderr == ""
+@pytest.mark.parametrize(
+    ("code", "printed"),
+    [
+        (f"import sys, torch_embers; {LIGHT}", "[]"),
+        (f"import sys, torch_embers.study; {LIGHT}", "[]"),
+        (QUESTIONS, ""),  # it stays the function when the package of that name is imported
+        (WITHOUT_PANDAS, ""),
+    ],
+)
+def test_an_import_loads_nothing_heavy_and_shadows_nothing(code: str, printed: str) -> None:
+    done = ended(code=code)
+    assert (done.stdout.strip(), done.stderr) == (printed, "")
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("status",)])
@@ -64,17 +75,14 @@ def test_light_commands_import_nothing_heavy(
     done = ended(*arguments, code=RECORD)
     assert done.returncode == 0, done.stderr
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
-    assert loaded & HEAVY == set()
-
-
-def test_the_environment_names_the_database(catalog_template: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
-    assert str(catalog_template) in ended("status").stdout.replace("\n", "")
+    assert loaded & (HEAVY if arguments == ("status",) else HEAVY | {"rich"}) == set()
 
 
 def test_settings_files_are_checked_by_light_commands_too(
     catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
+    assert str(catalog_template) in ended("status").stdout.replace("\n", ""), "the environment names the database"
     monkeypatch.delenv("EMBERS_DATABASE")
     (tmp_path / "embers.toml").write_text(f'database = "{catalog_template}"\n')
     assert ended("status", cwd=tmp_path).returncode == 0

@@ -40,10 +40,7 @@ def test_the_variables_of_the_innermost_frame_are_described_and_no_line_moves(tm
     "code",
     [
         "# a comment\n[][1]\n",
-        "\n\n[][1]\n",
         "\nimport os\n[][1]\n",
-        "import os\n[][1]\n",
-        '\n"""Text."""\n[][1]\n',
         "\ndef f():\n    return [][1]\nf()\n",
         "\nfrom __future__ import annotations\n[][1]\n",
         "[][1]",
@@ -58,14 +55,8 @@ def test_a_script_fails_at_the_same_line_with_the_hook(tmp_path: Path, code: str
     assert "IndexError" in hooked
 
 
-def test_what_no_hook_wrote_is_nothing() -> None:
-    assert described("") == {}
-    assert described("embers-arguments {not json") == {}
-    assert described("embers-arguments [1]") == {}
-
-
-@given(st.text(max_size=80))
+@given(st.text(max_size=80) | st.sampled_from(["embers-arguments {not json", "embers-arguments [1]"]))
 def test_any_text_is_taken(text: str) -> None:
     with_hook(text)
-    described(text)
+    assert described(text) == {}
     names_in(text, 1)

@@ -51,18 +51,16 @@ def test_the_real_chain_is_told_whole_from_the_reverted_change() -> None:
         "│     └─ explained by #180875 [catalog]",
         "└─ superseded by #170571 [catalog]",
     ]
+    for start in (179151, 170571, 174594, 177703):
+        numbers = {found.number for found in chain(node(start), REAL).nodes()}
+        assert numbers == {174594, 177703, 180875, 179151, 172340, 170571}, "it is whole from every change in it"
 
 
-@pytest.mark.parametrize("start", [172340, 179151, 170571, 174594, 177703])
-def test_the_real_chain_is_told_whole_from_every_change_in_it(start: int) -> None:
-    numbers = {found.number for found in chain(node(start), REAL).nodes()}
-    assert numbers == {174594, 177703, 180875, 179151, 172340, 170571}
-
-
-def test_cycles_are_cut_and_each_node_stands_once() -> None:
-    links = [link(1, "reverts", 2), link(2, "relands", 3), link(3, "reverts", 1), link(2, "reverts", 1)]
-    tree = chain(node(1), links)
-    assert sorted(found.number for found in tree.nodes()) == [1, 2, 3]
+def test_evidence_is_gathered_unknown_relations_are_passed_over_and_other_repositories_named() -> None:
+    links = [link(1, "fixes", 2), link(1, "fixes", 2, "event"), link(1, "haunts", 2)]
+    assert drawn(chain(node(1), links)) == ["pytorch/pytorch#1", "└─ fixes #2 [event, text]"]
+    elsewhere = [Link(node(1), "fixes", Node("pytorch/vision", 2), "text")]
+    assert drawn(chain(node(1), elsewhere))[1] == "└─ fixes pytorch/vision#2 [text]"
 
 
 def test_mentions_are_followed_one_step_and_only_to_items_with_a_story() -> None:
@@ -79,12 +77,8 @@ def test_mentions_are_followed_one_step_and_only_to_items_with_a_story() -> None
     ]
     numbers = {found.number for found in chain(node(1), links).nodes()}
     assert numbers == {1, 2, 3, 9, 10}
-
-
-def test_stacks_are_no_part_of_a_chain() -> None:
-    assert [found.number for found in chain(node(1), [link(1, "stacked_with", 2), link(2, "reverts", 3)]).nodes()] == [
-        1
-    ]
+    stacked = [link(1, "stacked_with", 2), link(2, "reverts", 3)]
+    assert list(chain(node(1), stacked).nodes()) == [node(1)], "stacks are no part of a chain"
 
 
 def test_a_commit_stands_for_the_pull_request_it_landed() -> None:
@@ -99,11 +93,6 @@ def test_a_commit_stands_for_the_pull_request_it_landed() -> None:
         "├─ reverted by bbbbbbbbbb [commit]",
         "└─ reverts #2 [commit]",
     ]
-
-
-def test_evidence_of_one_edge_is_gathered_and_unknown_relations_are_passed_over() -> None:
-    links = [link(1, "fixes", 2), link(1, "fixes", 2, "event"), link(1, "haunts", 2)]
-    assert drawn(chain(node(1), links)) == ["pytorch/pytorch#1", "└─ fixes #2 [event, text]"]
 
 
 def test_every_item_has_its_address_once() -> None:
@@ -124,11 +113,6 @@ def test_long_lines_are_folded_below_their_branch(width: int) -> None:
     assert max(len(line) for line in lines if "https" not in line) <= max(width, chain_module.MIN_ROOM + 12)
     inside = [line for line in lines if line.startswith("│     ")]
     assert len(inside) > 4
-
-
-def test_other_repositories_keep_their_name() -> None:
-    links = [Link(node(1), "fixes", Node("pytorch/vision", 2), "text")]
-    assert drawn(chain(node(1), links))[1] == "└─ fixes pytorch/vision#2 [text]"
 
 
 def test_a_large_story_is_cut_and_says_so() -> None:

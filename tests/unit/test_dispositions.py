@@ -28,43 +28,38 @@ def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("line", "message"),
     [
+        ("{", "line 2: no JSON"),
+        ("[" * 100_000, "line 2: no JSON: nested too deeply"),
+        ("[1]", "line 2: Input should be"),
+        ('{"repo": "a/b", "repo": "c/d"}', "line 2: no JSON: key 'repo' stands there twice"),
+        ("\n", "line 2: no JSON"),
         ({"disposition": "solved"}, "line 2: disposition: Input should be"),
         ({"disposition": "duplicate"}, "line 2: duplicate_of goes with"),
-        ({"duplicate_of": 7}, "line 2: duplicate_of goes with"),
         ({"evidence_kind": None}, "line 2: disposition fixed without evidence_kind"),
         ({"evidence": ""}, "line 2: evidence: "),
         ({"confidence": 2}, "line 2: confidence: "),
-        ({"evidence_date": "yesterday"}, "line 2: evidence_date: "),
         ({"number": 0}, "line 2: number: "),
         ({"more": 1}, "line 2: more: Extra inputs"),
         ({"number": 3}, "line 2: pytorch/pytorch#3 stands in line 1, too"),
         ({"number": True}, "line 2: number: "),
-        ({"number": "1"}, "line 2: number: "),
         ({"number": 1 << 40}, "line 2: number: "),
-        ({"confidence": True}, "line 2: confidence"),
         ({"repo": "see https://github.com/pytorch/pytorch !"}, "line 2: repo: "),
         ({"evidence_ref": "nonsense"}, "line 2: evidence_ref: "),
         ({"evidence_ref": "#1"}, "line 2: evidence_ref names the issue itself"),
         ({"evidence_ref": "https://example.org/\x1b[31m"}, "line 2: evidence_ref"),
-        ({"evidence_ref": "https://example.org/a|b"}, "line 2: evidence_ref"),
         ({"evidence_ref": "https://example.org/<script>"}, "line 2: evidence_ref"),
-        ({"repo": "../.."}, "line 2: repo: "),
         ({"repo": "PyTorch/PyTorch", "number": 3}, "line 2: PyTorch/PyTorch#3 stands in line 1, too"),
         ({"evidence_date": "about 2024-01-01, I think"}, "line 2: evidence_date: .* is no day of the form"),
         ({"evidence_date": "2024-13-45"}, "line 2: evidence_date: month must be in 1..12"),
-        ({"read_on": "2024-01-32"}, "line 2: read_on: day "),
         ({"disposition": "duplicate", "duplicate_of": 1}, "line 2: duplicate_of names the issue itself"),
         ({"evidence": "   "}, "line 2: evidence: blank"),
-        ({"evidence": "a "}, "line 2: evidence: blank"),
         ({"evidence": "a\n| b"}, "line 2: evidence: a line feed"),
         ({"evidence": "a | b"}, "line 2: evidence: a line feed, another control character or a bar"),
         ({"evidence": "a\u2028b"}, "line 2: evidence: a line feed"),
         ({"annotator": " "}, "line 2: annotator: blank"),
-        ({"annotator": "a|b"}, "line 2: annotator: a line feed"),
         ({"evidence_date": "2031-01-01"}, "line 2: evidence_date: 2031-01-01 is not between 2016-01-01 and today"),
-        ({"evidence_date": "1999-01-01"}, "line 2: evidence_date: 1999-01-01 is not between"),
         ({"read_on": "2099-01-01"}, "line 2: read_on: 2099-01-01 is not between"),
         ({"read_on": "2023-12-31"}, "line 2: evidence_date 2024-01-02 is later than read_on 2023-12-31"),
         ({"evidence_date": None, "evidence_ref": None}, "line 2: disposition fixed with neither evidence_ref nor"),
@@ -83,9 +78,9 @@ def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
         ({"thread_read": "no", "evidence_ref": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
     ],
 )
-def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str) -> None:
+def test_a_wrong_line_is_named_with_its_key(line: dict[str, Any] | str, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        read(GOOD | {"number": 3}, GOOD | change)
+        read(GOOD | {"number": 3}, line if isinstance(line, str) else GOOD | line)
 
 
 @pytest.mark.parametrize(
@@ -109,21 +104,6 @@ def test_evidence_is_not_older_than_its_issue() -> None:
     assert len(dispositions.read_dispositions(page, {(REPO, 1): "2024-01-02"}).dispositions) == 1
     with pytest.raises(InputError, match="line 1: evidence_date: 2024-01-02 is before pytorch/pytorch#1 was opened"):
         dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "line 1: no JSON"),
-        ("[" * 100_000, "line 1: no JSON: nested too deeply"),
-        ("[1]", "line 1: Input should be"),
-        ('{"repo": "a/b", "repo": "c/d"}', "line 1: no JSON: key 'repo' stands there twice"),
-        ("", "line 1: no JSON"),
-    ],
-)
-def test_a_line_that_is_no_object_of_json_is_named(line: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read(line, GOOD)
 
 
 def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) -> None:
@@ -231,22 +211,12 @@ def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_b
         read_as(1, "declined", "2024-01-03"),
         read_as(2, "declined", "2024-01-06"),
         read_as(3, "declined", None),
-    )
-    found = dispositions_of(store)
-    assert found[1][0] == "unknown"
-    assert (found[2][0], found[3][0]) == ("declined", "declined")
-
-
-def test_a_closing_by_the_pull_request_that_the_annotator_names_contradicts_nothing(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    rows = put(
-        store,
-        item(1, reason="completed"),
-        closing(1, "closed", 3),
+        *(item(4, reason="completed"), closing(4, "closed", 3)),
         f"UPDATE events SET other_repo = '{REPO}', other_number = 90",
-        read_as(1, "superseded", "2024-01-02", evidence_ref="#90"),
+        read_as(4, "superseded", "2024-01-02", evidence_ref="#90"),  # the annotator names what closed it
     )
-    assert rows[1][0] == "superseded"
+    found = {number: disposition for number, (disposition, _) in dispositions_of(store).items()}
+    assert found == {1: "unknown", 2: "declined", 3: "declined", 4: "superseded"}
 
 
 def closings(store: Store) -> dict[int, tuple[Any, ...]]:

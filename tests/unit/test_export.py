@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +9,47 @@ import duckdb
 import pandas as pd
 import pytest
 
-from helpers.export import (
-    TEXTS,
-    store,  # noqa: F401 - fixtures
-)
-from torch_embers.errors import EmbersError, InputError, StoreMissingError
-from torch_embers.store.export import FORMATS, TABLES, export
+from torch_embers.errors import EmbersError, InputError
+from torch_embers.store.export import FORMATS, export
+from torch_embers.store.records import Batch, Comment, Event, Item, Reject
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
+TEXTS = ["plain", "", None, 'a "quoted", text', "two\r\nlines\n", "NULL", "é 🔥 \\ \t", "'", "-1", "x" * 100_000]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A database with every awkward text."""
+    store = Store(tmp_path_factory.mktemp("export") / "it's.duckdb")
+    items = [
+        Item(
+            REPO,
+            number,
+            title=text,
+            body=text,
+            state="open",
+            is_draft=[None, True, False][number % 3],
+            created_at="2024-01-23T12:00:00.123456Z",
+            labels=[None, (), ("a, b", 'c"d', "it's")][number % 3],
+        )
+        for number, text in enumerate(TEXTS, start=1)
+    ]
+    events = [Event(REPO, 1, "1", "labeled", label="a, b", created_at="2024-01-23T12:00:00Z")]
+    comments = [Comment(REPO, 1, str(n), body=text or "") for n, text in enumerate(TEXTS)]
+    with store.writer("test", create=True) as writer:
+        writer.commit(
+            Batch(
+                items=items,
+                events=events,
+                comments=comments,
+                rejects=[Reject("f:1", 1, "no JSON", "{", source="jsonl")],
+            )
+        )
+    return store
 
 
 def read_back(path: Path, names: list[str]) -> list[tuple[Any, ...]]:
@@ -61,12 +91,6 @@ def test_pandas_reads_the_same_rows_from_all_formats(store: Store, tmp_path: Pat
         assert sorted(map(str, lines[key])) == expected
 
 
-def test_each_line_of_jsonl_is_an_object(store: Store, tmp_path: Path) -> None:
-    export(store, tmp_path, "jsonl", ("items",))
-    objects = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [o["title"] for o in objects] == TEXTS
-
-
 def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: Store, tmp_path: Path) -> None:
     (tmp_path / "items.csv").write_text("old")
     (tmp_path / "items.csv.part").write_text("left by a crash")
@@ -76,51 +100,31 @@ def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: St
     assert (tmp_path / "items.csv").read_text().startswith("repo,number")
 
 
-def test_raw_pages_are_exported_on_request_only(store: Store, tmp_path: Path) -> None:
-    assert "raw_pages" not in TABLES
-    export(store, tmp_path, "parquet", ("raw_pages",))
-    assert (tmp_path / "raw_pages.parquet").is_file()
-
-
-def test_a_folder_name_with_a_quote_is_no_sql(store: Store, tmp_path: Path) -> None:
-    folder = tmp_path / "o'hara\"); DROP TABLE items; --"
-    assert [d.rows for d in export(store, folder, "csv", ("rejects",))] == [1]
-
-
-def test_an_unknown_format_is_named_with_the_known_ones(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"--format 'xlsx': one of parquet, csv, jsonl"):
-        export(store, tmp_path, "xlsx")
-
-
-@pytest.mark.parametrize("table", ["secrets", "items; DROP TABLE items", "sync_state"])
-def test_an_unknown_table_is_refused_before_anything_is_written(store: Store, tmp_path: Path, table: str) -> None:
-    with pytest.raises(InputError, match="no table"):
-        export(store, tmp_path / "out", "csv", ("items", table))
+@pytest.mark.parametrize(
+    ("form", "table", "said"),
+    [
+        ("xlsx", "items", r"--format 'xlsx': one of parquet, csv, jsonl"),
+        ("csv", "secrets", "no table"),
+        ("csv", "items; DROP TABLE items", "no table"),
+        ("csv", "sync_state", "no table"),
+    ],
+)
+def test_an_unknown_format_or_table_is_refused_before_anything_is_written(
+    store: Store, tmp_path: Path, form: str, table: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        export(store, tmp_path / "out", form, ("items", table))
     assert not (tmp_path / "out").exists()
 
 
-def test_a_target_that_is_a_file_is_a_clear_error(store: Store, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_a_clear_error_and_leaves_no_part(store: Store, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="--to"):
-        export(store, tmp_path / "file", "csv")
-
-
-def test_a_file_that_cannot_be_replaced_is_a_clear_error_and_leaves_no_part(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "items.csv" / "folder").mkdir(parents=True)
-    with pytest.raises(InputError, match=r"items\.csv"):
-        export(store, tmp_path, "csv", ("items",))
-    assert [p.name for p in tmp_path.iterdir()] == ["items.csv"]
-
-
-def test_a_part_that_cannot_be_written_is_a_clear_error_about_the_target(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "items.csv.part").mkdir()
-    with pytest.raises(InputError, match=r"items\.csv"):
-        export(store, tmp_path, "csv", ("items",))
-
-
-def test_exporting_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(StoreMissingError, match="embers mine"):
-        export(Store(tmp_path / "none.duckdb"), tmp_path / "out", "csv")
+    (tmp_path / "a" / "items.csv" / "folder").mkdir(parents=True)
+    (tmp_path / "b" / "items.csv.part").mkdir(parents=True)
+    for place, said in (("file", "--to"), ("a", r"items\.csv"), ("b", r"items\.csv")):
+        with pytest.raises(InputError, match=said):
+            export(store, tmp_path / place, "csv", ("items",))
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["items.csv"]
 
 
 def test_a_view_of_a_foreign_database_reads_no_file_of_this_machine(store: Store, tmp_path: Path) -> None:

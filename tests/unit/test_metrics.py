@@ -20,7 +20,7 @@ pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=40)
 
 @given(pairs)
 @settings(max_examples=example_count(60))
-def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
+def test_macro_f1_kappa_and_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
     reference = pytest.importorskip("sklearn.metrics")
     truth, said = zip(*answers, strict=True)
     assert metrics.macro_f1(truth, said) == pytest.approx(
@@ -30,16 +30,9 @@ def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, s
         groups = range(len(truth))
         found = metrics.kappa(truth, said, groups, samples=10).value
         assert found == pytest.approx(reference.cohen_kappa_score(truth, said))
-
-
-@given(pairs)
-@settings(max_examples=example_count(60))
-def test_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
-    reference = pytest.importorskip("sklearn.metrics")
-    truth, said = zip(*answers, strict=True)
-    found = metrics.per_class(truth, said, range(len(truth)), NAMES, samples=10)
+    classes = metrics.per_class(truth, said, range(len(truth)), NAMES, samples=10)
     values = reference.precision_recall_fscore_support(truth, said, labels=list(NAMES), zero_division=0)
-    for place, score in enumerate(found):
+    for place, score in enumerate(classes):
         got = (score.precision.value, score.recall.value, score.f1.value, score.support)
         assert got == pytest.approx(tuple(column[place] for column in values))
 
@@ -68,17 +61,7 @@ def test_many_groups_are_drawn_a_part_at_a_time_with_the_same_result(monkeypatch
     assert metrics.macro_f1_interval(truth, said, range(60), samples=50) == whole
 
 
-SCORES = pytest.mark.parametrize("score", ["accuracy", "kappa", "macro_f1"])
-
-
-@SCORES
-def test_a_difference_of_equal_answers_is_exactly_nothing(score: str) -> None:
-    truth, said = ["a", "b", "a", "b"] * 5, ["a", "a", "a", "b"] * 5
-    found = metrics.paired_difference(truth, said, said, range(20), score=score)
-    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
-
-
-@SCORES
+@pytest.mark.parametrize("score", ["accuracy", "kappa", "macro_f1"])
 def test_a_difference_is_that_of_scikit_learns_scores_and_the_opposite_the_other_way_round(score: str) -> None:
     reference = pytest.importorskip("sklearn.metrics")
     of = {
@@ -95,6 +78,8 @@ def test_a_difference_is_that_of_scikit_learns_scores_and_the_opposite_the_other
     assert there.value == pytest.approx(of(truth, one) - of(truth, other))
     assert not there.low <= 0 <= there.high
     assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
+    same = metrics.paired_difference(truth, one, one, range(60), score=score)
+    assert (same.value, same.low, same.high) == (0.0, 0.0, 0.0)
 
 
 def test_texts_of_one_group_are_drawn_together_so_the_interval_is_wider() -> None:
@@ -117,14 +102,11 @@ def test_a_bootstrap_interval_holds_the_true_value_about_as_often_as_it_says() -
     assert 0.88 <= held / 200 <= 0.99
 
 
-def test_two_annotators_who_always_say_the_same_one_class_agree() -> None:
-    assert metrics.kappa(["a"] * 4, ["a"] * 4, range(4), samples=10).value == 1.0
-
-
 def test_kappa_of_the_textbook_example() -> None:
     one = ["yes"] * 25 + ["no"] * 25
     other = ["yes"] * 20 + ["no"] * 5 + ["yes"] * 10 + ["no"] * 15
     assert metrics.kappa(one, other, range(50)).value == pytest.approx(0.4)
+    assert metrics.kappa(["a"] * 4, ["a"] * 4, range(4), samples=10).value == 1.0
 
 
 def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
@@ -133,21 +115,16 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
     assert metrics.calibration_error([], []) == 0.0
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=50))
-def test_every_answer_is_in_exactly_one_bin(answers: list[tuple[float, bool]]) -> None:
-    bars = metrics.reliability([sure for sure, _ in answers], [hit for _, hit in answers])
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
+def test_every_answer_is_in_one_bin_and_a_coverage_curve_ends_with_all(answers: list[tuple[float, bool]]) -> None:
+    sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
+    curve = metrics.coverage_curve(sure, right)
+    assert (curve[-1].coverage, curve[-1].accuracy) == (1.0, pytest.approx(sum(right) / len(right)))
+    assert [point.threshold for point in curve] == sorted({*sure}, reverse=True)
+    bars = metrics.reliability(sure, right)
     assert sum(bar.count for bar in bars) == len(answers)
     for bar in bars:
         assert bar.low - 1e-9 <= bar.confidence <= bar.high + 1e-9
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
-def test_a_coverage_curve_ends_with_every_answer(answers: list[tuple[float, bool]]) -> None:
-    sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
-    curve = metrics.coverage_curve(sure, right)
-    assert curve[-1].coverage == 1.0
-    assert curve[-1].accuracy == pytest.approx(sum(right) / len(right))
-    assert [point.threshold for point in curve] == sorted({*sure}, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -11,25 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from report_data import hostile
 from support import assert_clean_error, run_embers
 from torch_embers.cli import app
 from torch_embers.errors import InputError
-from torch_embers.report import folder, hunt_map, study_files
-from torch_embers.store import writer
-from torch_embers.store.store import Store
+from torch_embers.report import hunt_map, study_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 CALL: dict[str, Any] = dict.fromkeys(hunt_map.COLUMNS, "") | dict.fromkeys(hunt_map.COUNTS, 0)
 CALL |= {"build": "2.15.0", "op": "add", "mode": "forward", "layout": "sliced", "tested": 1}
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """A small database with hostile texts."""
-    return hostile(catalog_template, tmp_path_factory.mktemp("odd") / "e.duckdb")
 
 
 @pytest.mark.parametrize(
@@ -42,12 +33,6 @@ def test_a_duckdb_file_of_somebody_else_is_one_line(tmp_path: Path, words: list[
     done = CliRunner().invoke(app, [*words, "--database", str(path)])
     assert isinstance(done.exception, InputError)
     assert str(done.exception) == f"{path} holds no tables of embers: name its database, `embers mine` makes a new one"
-
-
-def test_a_database_that_was_just_made_has_all_its_views(tmp_path: Path) -> None:
-    writer.create(tmp_path / "e.duckdb")
-    with Store(tmp_path / "e.duckdb").read() as connection:
-        assert connection.execute("SELECT count(*) FROM candidates").fetchall() == [(0,)]
 
 
 def test_a_database_that_is_missing_or_none_is_one_line(tmp_path: Path) -> None:
@@ -124,10 +109,3 @@ def test_a_study_names_no_file_outside_its_folder(tmp_path: Path) -> None:
     found = study_files.read(study)
     assert found is not None
     assert found.figures[0].files == []
-
-
-def test_a_mark_of_endless_depth_keeps_what_is_in_the_folder(tmp_path: Path) -> None:
-    (tmp_path / folder.MARK).write_text("[" * 100_000)
-    (tmp_path / "mine").write_text("x")
-    with pytest.raises(InputError, match="'mine' is no part of the report there"):
-        folder.check(tmp_path)

@@ -12,6 +12,7 @@ import pytest
 
 from torch_embers.store.store import Store
 from torch_embers.study import command, files, findings, results
+from torch_embers.study.claims import claims_table, verdicts
 from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
@@ -30,16 +31,29 @@ def study(catalog_template: Path) -> Study:
     return command.counted(Store(catalog_template), date.fromisoformat(COMMITTED["as_of"]))
 
 
-@pytest.mark.parametrize("name", [e["id"] for e in COMMITTED["figures"] if e["id"] != CORRECTED])
-def test_committed_tables_are_those_of_the_catalog(study: Study, name: str) -> None:
-    made = files.as_csv(study.table(name).rows, cell)
-    assert made == (RESULTS / f"{name}.csv").read_text(encoding="utf-8"), "make study, then make docs"
-
-
-def test_the_committed_record_is_that_of_the_catalog(study: Study) -> None:
-    made = results.record(study, findings.decide(study))
+def test_committed_results_are_those_of_the_catalog(study: Study) -> None:
+    for name in (entry["id"] for entry in COMMITTED["figures"] if entry["id"] != CORRECTED):
+        made = files.as_csv(study.table(name).rows, cell)
+        assert made == (RESULTS / f"{name}.csv").read_text(encoding="utf-8"), "make study, then make docs"
+    outcomes = findings.decide(study)
+    made = results.record(study, outcomes)
     for name in ("frame", "samples", "findings", "items", "paper_ends"):
         assert made[name] == COMMITTED[name], name
+    assert any(outcome.supported for outcome in outcomes)
+    assert not [one.finding.id for one in outcomes if one.finding.scope == "tracker" and one.supported], (
+        "a selected sample"
+    )
+
+
+def test_committed_claims_are_those_of_the_catalog(catalog_template: Path, tmp_path: Path) -> None:
+    report = verdicts.on_store(Store(catalog_template))
+    for path in claims_table.write(report, tmp_path):
+        assert path.read_bytes() == (RESULTS / path.name).read_bytes(), "make study, then make docs"
+    shares = [r for r in report.results if r.ours and r.ours.basis == "database" and r.ours.n is not None]
+    assert shares
+    for result in shares:
+        assert result.verdict == "cannot_be_compared" or result.why.startswith("impossible")
+        assert "selected" in claims_table.ours(result, selected=True)
 
 
 @pytest.mark.parametrize("folder", ["", "datasets"])
@@ -50,9 +64,3 @@ def test_every_table_and_figure_has_its_data_and_every_figure_its_picture(folder
     pictures = {path.stem for path in (RESULTS / folder).glob("*.svg")}
     assert {f"figure_{n}" for n in range(1, 8)} <= pictures
     assert folder or {"figure_8", "figure_9"} <= pictures
-
-
-def test_a_figure_of_a_selected_sample_says_so_under_it() -> None:
-    for entry in COMMITTED["figures"]:
-        said = " ".join(entry["notes"])
-        assert "selected" in said or "case" in said or "no sample" in said or entry["id"] == "figure_1", entry["id"]

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from support import assert_clean_error, run_embers
+from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.repro import shipped_matrix
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
 from torch_embers.run.second_opinion import Bisected, opinion_on, reported
-from torch_embers.run.second_opinion_text import as_table, history, lead, limits, markdown, short
+from torch_embers.run.second_opinion_text import as_table, history, limits, markdown, short
 from torch_embers.store.store import Store
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
@@ -71,79 +71,125 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
     return ItemReport("a/b", 7, facts | more, [], [], links, cases, [], [], verdicts)
 
 
+NOT_REPRODUCED = {"disposition": "unknown", "closing_kind": "not_reproduced"}
+
+
 @pytest.mark.parametrize(
-    ("histories", "conclusion", "contradicts"),
+    ("histories", "more", "conclusion", "contradicts"),
     [
-        ({"own": "YYY"}, "still occurs", True),
-        ({"own": "Ynn"}, "no longer seen", False),
-        ({"sibling": "YYY"}, "cannot be concluded", False),
-        ({"x7": "YYY"}, "cannot be concluded", False),
-        ({"own": "ooo"}, "cannot be concluded", False),
-        ({"own": "Y--"}, "cannot be concluded", False),
-        ({"own": "Ync"}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "YYY"}, "still occurs", True),
-        ({"own": "Ynn", "other": "ooo"}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "---"}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "   "}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "Y  "}, "cannot be concluded", False),
-        ({"own": "Ynn", "other": "YYY", "sibling": "   "}, "still occurs", True),
-        ({"own": "Ynn", "sibling": "YYY"}, "no longer seen", False),
+        # only reviewed cases of the report itself decide
+        ({"own": "YYY"}, {}, "still occurs", True),
+        ({"own": "Ynn"}, {}, "no longer seen", False),
+        ({"sibling": "YYY"}, {}, "cannot be concluded", False),
+        ({"x7": "YYY"}, {}, "cannot be concluded", False),
+        ({"own": "ooo"}, {}, "cannot be concluded", False),
+        ({"own": "Y--"}, {}, "cannot be concluded", False),
+        ({"own": "Ync"}, {}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "YYY"}, {}, "still occurs", True),
+        ({"own": "Ynn", "other": "ooo"}, {}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "---"}, {}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "   "}, {}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "Y  "}, {}, "cannot be concluded", False),
+        ({"own": "Ynn", "other": "YYY", "sibling": "   "}, {}, "still occurs", True),
+        ({"own": "Ynn", "sibling": "YYY"}, {}, "no longer seen", False),
+        # only an issue that was closed as fixed, or as not reproduced, can be contradicted
+        ({"own": "YYY"}, {"state": "open"}, "still occurs", False),
+        ({"own": "YYY"}, {"disposition": "declined"}, "still occurs", False),
+        ({"own": "YYY"}, {"disposition": None}, "still occurs", False),
+        ({"own": "YYY"}, {"kind": "pull"}, "still occurs", False),
+        ({"own": "YYY"}, NOT_REPRODUCED, "still occurs", True),
+        ({"own": "Ynn"}, NOT_REPRODUCED, "no longer seen", False),
+        ({"own": "YYY"}, NOT_REPRODUCED | {"closing_kind": None}, "still occurs", False),
     ],
 )
-def test_only_reviewed_cases_of_the_report_itself_decide(
-    histories: dict[str, str], conclusion: str, contradicts: bool
+def test_an_opinion_follows_from_the_cases_and_the_closing(
+    histories: dict[str, str], more: dict[str, Any], conclusion: str, contradicts: bool
 ) -> None:
-    made = opinion_on(report(histories))
+    made = opinion_on(report(histories, **more))
     assert (made.conclusion, made.contradicts) == (conclusion, contradicts)
 
 
-@pytest.mark.parametrize(
-    "more", [{"state": "open"}, {"disposition": "declined"}, {"disposition": None}, {"kind": "pull"}]
-)
-def test_only_an_issue_that_was_closed_as_fixed_can_be_contradicted(more: dict[str, Any]) -> None:
-    made = opinion_on(report({"own": "YYY"}, **more))
-    assert made.conclusion == "still occurs"
-    assert not made.contradicts
-
-
-def test_an_issue_that_was_closed_as_not_reproduced_is_contradicted_by_its_own_case() -> None:
-    said = {"disposition": "unknown", "closing_kind": "not_reproduced"}
-    assert opinion_on(report({"own": "YYY"}, **said)).contradicts
-    assert not opinion_on(report({"own": "YYY"}, **(said | {"closing_kind": None}))).contradicts
-    assert not opinion_on(report({"own": "Ynn"}, **said)).contradicts
-
-
-def test_the_last_build_with_the_bug_and_the_first_without_are_named() -> None:
-    made = opinion_on(report({"own": "YYn"}))
-    assert (made.cases[0].last_with, made.cases[0].first_without) == ("2.1.2", "2.2.2")
-    assert "Last seen on 2.1.2, first not seen on 2.2.2." in lead(made)
-    assert opinion_on(report({"own": "YYY"})).cases[0].first_without is None
-
-
-def test_the_text_to_paste_has_evidence_limits_and_notifies_nobody() -> None:
-    made = opinion_on(
-        report({"own": "YYn", "sibling": "YYY"}),
-        "print('reported')",
-        bisected={"own": Bisected("fixed", "Fixed in 2.2.2.")},
-    )
-    text = markdown(made)
-    for part in (
-        "Does this still occur?",
-        "10/10 on 2.0.1",
-        "0/4",
-        "Fixed in 2.2.2.",
-        "print('reported')",
-        "SHA-256",
-        "cpu, X",
+def test_a_run_older_than_the_newest_release_here_or_that_a_reader_set_aside_decides_nothing() -> None:
+    aside = replace(READING, decides=False, doubt="the device of the report was not there")
+    for made, said in (
+        (opinion_on(report({"own": "Y  "}), release="2.2.2"), "own was not run on 2.2.2"),
+        (opinion_on(report({"own": "YYY"}), readings={"own": aside}), "own says nothing of this report: the device of"),
     ):
-        assert part in text, part
+        assert (made.conclusion, made.contradicts) == ("cannot be concluded", False)
+        assert any(said in line for line in limits(made))
+    assert opinion_on(report({"own": "YYY"}), release="2.1.2").contradicts
+
+
+READING = Reading(
+    "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", annotator_kind="automated",
+    annotator="reader-1", read_on="2026-11-22"
+)  # fmt: skip
+COMMITS = tuple(
+    {"sha": sha * 40, "pull": pull, "subject": subject, "files": ["x.cpp"], "names_the_issue": names}
+    for sha, pull, subject, names in (("a", 9, "Mend @it", True), ("b", None, "Speed up", False))
+)
+
+
+def told() -> dict[str, str]:
+    """Opinions as they are pasted, by what is special of each."""
+    whole = report({"own": "YYn", "sibling": "YYY"})
+    moved = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
+    rare = report({"own": "Y o"})
+    seldom = [replace(e, control="build", control_build="2.0.1", control_k=2, control_n=10) for e in rare.verdicts]
+    found = Bisected("fixed", "Gone since 2.2.2.", ("2.1.2", "2.2.2"), "by tags", 700, COMMITS)
+    doubted = replace(READING, doubt="no gradient is computed")
+    unknown = report({"own": "YYn"}, disposition="unknown", closing_evidence=None)
+    never = Bisected("always", "The bug is there on every tested build.")
+    opinions = {
+        "gone, with a script, a sibling, and a reading with a doubt": opinion_on(
+            whole, "print('reported')", bisected={"own": found}, readings={"own": doubted}
+        ),
+        "gone, and no commit of the bisection names the issue": opinion_on(
+            report({"own": "YYn"}), bisected={"own": replace(found, commits=COMMITS[1:])}
+        ),
+        "gone on another processor, why it was closed was not read, a bisection that says otherwise is left out": opinion_on(
+            replace(unknown, verdicts=[e for e in moved if e.case == "own"]), bisected={"own": never}
+        ),
+        "a sibling alone, and no script": opinion_on(report({"sibling": "YYY"}), not_extracted="no code"),
+    }
+    in_short = {
+        "clean beside a control that is rare": opinion_on(replace(rare, verdicts=seldom)),
+        "clean without a control": opinion_on(report({"own": "ooo"})),
+        "still there": opinion_on(report({"own": "YYY"})),
+    }
+    return {
+        **{name: markdown(made) for name, made in opinions.items()},
+        **{f"{name}, in short": short(made) for name, made in (opinions | in_short).items()},
+        **{f"{name}, limits": "\n".join(limits(made)) for name, made in in_short.items()},
+        "comment": comment(replace(whole, verdicts=moved), {"own": READING}),
+        "comment, set aside": comment(whole, {"own": replace(READING, decides=False)}),
+    }
+
+
+def test_what_is_said_of_runs_is_what_they_show() -> None:
+    """In the snapshot: evidence, control and limits stand beside each claim, and what was not seen is not called fixed."""
+    pages = told()
+    text = "".join(f"======== {name}\n{page}\n" for name, page in pages.items())
     assert "@title" not in text
-    assert "redirect.github.com/a/b/issues/8" in text
-    assert any("68%" in line for line in limits(made))
-    assert as_table(made)["said_to_fix"] == ["a/b#8"]
-    assert "No case may speak for this report" in markdown(
-        opinion_on(report({"sibling": "YYY"}), not_extracted="no code")
-    )
+    assert "@it" not in text
+    assert "every tested build" not in text
+    assert_snapshot("second_opinion.txt", text)
+
+
+@pytest.mark.parametrize(
+    ("letters", "said", "last_with", "first_without"),
+    [
+        ("YYn", "Seen on 2.0.1 to 2.1.2; not seen on 2.2.2 (3 builds run).", "2.1.2", "2.2.2"),
+        ("nY-", "Not seen on 2.0.1; seen on 2.1.2; undecided on 2.2.2 (3 builds run).", "2.1.2", None),
+        ("Y  ", "Seen on 2.0.1 (1 build run).", "2.0.1", None),
+        ("   ", "Not run.", None, None),
+    ],
+)
+def test_the_history_says_on_which_builds_it_was_seen(
+    letters: str, said: str, last_with: str | None, first_without: str | None
+) -> None:
+    case = opinion_on(report({"own": letters})).cases[0]
+    assert (history(case), case.last_with, case.first_without) == (said, last_with, first_without)
 
 
 def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
@@ -151,13 +197,6 @@ def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
     with store.writer("test", create=True) as writer, writer.transaction():
         pass
     assert_clean_error(run_embers("second-opinion", "5", "--database", store.path), 3, "#5")
-
-
-def test_a_run_older_than_the_newest_release_here_contradicts_no_closing() -> None:
-    made = opinion_on(report({"own": "Y  "}), release="2.2.2")
-    assert (made.conclusion, made.contradicts) == ("cannot be concluded", False)
-    assert any("own was not run on 2.2.2" in line for line in limits(made))
-    assert opinion_on(report({"own": "YYY"}), release="2.1.2").contradicts
 
 
 @pytest.mark.parametrize("order", ["Yn", "nY"])
@@ -173,151 +212,10 @@ def test_of_two_environments_the_one_that_shows_the_bug_decides_and_both_are_nam
     assert "clean in another environment" in made.cases[0].history.replies[2].detail
 
 
-def test_the_commits_of_a_bisection_say_which_change_is_named_as_the_fix() -> None:
-    commits = tuple(
-        {"sha": sha * 40, "pull": pull, "subject": subject, "files": ["x.cpp"], "names_the_issue": names}
-        for sha, pull, subject, names in (("a", 9, "Mend @it", True), ("b", None, "Speed up", False))
-    )
-    found = Bisected("fixed", "Gone since 2.2.2.", ("2.1.2", "2.2.2"), "by tags", 700, commits)
-    made = opinion_on(report({"own": "YYn"}), bisected={"own": found})
-    said = markdown(made)
-    assert "one of 700 commits between 2.1.2 and 2.2.2" in said
-    assert re.search(r"named there as the fix of this issue: \S*/9\) a{12}, Mend", said)
-    assert "likeliest" not in said
-    assert as_table(made)["cases"][0]["commits"]["likeliest"][0]["files"] == ["x.cpp"]
-    assert "Fixed by" in short(made)
-    unnamed = Bisected("fixed", "Gone since 2.2.2.", ("2.1.2", "2.2.2"), "by tags", 700, commits[1:])
-    made = opinion_on(report({"own": "YYn"}), bisected={"own": unnamed})
-    assert "issue: none. None of them" in markdown(made)
-    assert "The likeliest by files and words shared with the case: bbbbbbbbbbbb, Speed up." in markdown(made)
-    assert "Fixed by" not in short(made), "that #8 is named as the fix is not that it is"
-
-
-@pytest.mark.parametrize(
-    ("histories", "first", "others"),
-    [
-        ({"own": "YYY"}, "This issue still reproduces on PyTorch 2.2.2.", ["3 of 3 runs showed it (cpu, X"]),
-        (
-            {"own": "YYn"},
-            "This issue no longer reproduces on PyTorch 2.2.2.",
-            ["0 of 4 runs showed it; of the control on 2.0.1 10 of 10", "Named as the fix: ", "last seen on 2.1.2"],
-        ),
-        ({"own": "ooo"}, "Whether this issue still reproduces cannot be concluded. ", ["no build here shows"]),
-        ({"sibling": "YYY"}, "Whether this issue still reproduces cannot be concluded. ", ["No case may speak"]),
-    ],
-)
-def test_the_short_form_is_that_of_the_triage_skill_and_says_no_more(
-    histories: dict[str, str], first: str, others: list[str]
-) -> None:
-    said = short(opinion_on(report(histories)))
-    assert said.startswith(first)
-    for part in others:
-        assert part.lower() in said.lower(), part
-    assert said.rstrip().endswith("Whoever posts it has read it.)")
-    assert ("Minimized repro" in said) is first.startswith("This issue")
-
-
-def test_a_clean_build_says_whether_its_control_is_rare_or_missing() -> None:
-    whole = report({"own": "Y o"})
-    rare = [replace(e, control="build", control_build="2.0.1", control_k=2, control_n=10) for e in whole.verdicts]
-    [said] = [line for line in limits(opinion_on(replace(whole, verdicts=rare))) if "was clean" in line]
-    assert "too rarely (2/10 on 2.0.1)" in said
-    assert "no build here" not in said
-    assert any("no build here shows the failure" in line for line in limits(opinion_on(report({"own": "ooo"}))))
-
-
-def test_a_bisection_that_verdicts_contradict_is_left_out() -> None:
-    made = opinion_on(
-        report({"own": "YYn"}), bisected={"own": Bisected("always", "The bug is there on every tested build.")}
-    )
-    assert made.cases[0].bisected is None
-    assert "every tested build" not in markdown(made)
-
-
-@pytest.mark.parametrize(
-    ("letters", "wide", "settled", "may_matter"),
-    [
-        ("Ynn", ("2.1.2", "2.2.2"), (), True),
-        ("Ynn", (), (), False),
-        ("Ynn", ("2.2.2",), (), False),  # absent on the control's machine, too
-        ("YYn", ("2.1.2", "2.2.2"), (), False),  # occurs on the newest build's machine
-        ("Ynn", ("2.1.2", "2.2.2"), ("own",), False),  # absent where the control's capability was forced
-    ],
-)
-def test_a_control_on_another_processor_is_named_among_the_limits_where_it_may_matter(
-    monkeypatch: pytest.MonkeyPatch, letters: str, wide: tuple[str, ...], settled: tuple[str, ...], *, may_matter: bool
-) -> None:
-    monkeypatch.setattr(shipped_matrix, "settled", lambda: frozenset(settled))
-    whole = report({"own": letters})
-    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build in wide else e for e in whole.verdicts]
-    said = limits(opinion_on(replace(whole, verdicts=verdicts)))
-    assert any("Another kernel, and no fix," in line for line in said) == may_matter
-
-
-READING = Reading(
-    "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", annotator_kind="automated",
-    annotator="reader-1", read_on="2026-11-22"
-)  # fmt: skip
-
-
-def test_what_was_not_seen_any_more_is_not_called_fixed_and_stands_with_its_control() -> None:
-    made = opinion_on(report({"own": "YYn"}, disposition="unknown", closing_evidence=None))
-    text = markdown(made)
-    assert "not seen any more on PyTorch 2.2.2: 0 of 4 runs showed it; of the control on 2.0.1 10 of 10 did" in lead(
-        made
-    )
-    claims = [line for line in text.splitlines() if "fixed" in line]
-    assert claims == ["- " + line for line in limits(made) if "does not say that it was fixed" in line]
-    assert "closed; why was not read" in text
-
-
-@pytest.mark.parametrize(
-    ("letters", "said"),
-    [
-        ("YYn", "Seen on 2.0.1 to 2.1.2; not seen on 2.2.2 (3 builds run)."),
-        ("nY-", "Not seen on 2.0.1; seen on 2.1.2; undecided on 2.2.2 (3 builds run)."),
-        ("Y  ", "Seen on 2.0.1 (1 build run)."),
-        ("   ", "Not run."),
-    ],
-)
-def test_the_history_says_on_which_builds_it_was_seen(letters: str, said: str) -> None:
-    assert history(opinion_on(report({"own": letters})).cases[0]) == said
-
-
-def test_the_reading_beside_the_report_is_shown_with_its_doubt_and_the_kind_of_its_reader() -> None:
-    doubted = replace(READING, doubt="no gradient is computed")
-    made = opinion_on(report({"own": "YYn"}), readings={"own": doubted})
-    text = markdown(made)
-    assert "Report and case sum ones. Doubt: no gradient is computed. Read by an automated annotator (reader-1" in text
-    assert "A reader doubts a part of it" in lead(made)
-    assert "own, doubt of the reader: no gradient is computed" in limits(made)
-    assert as_table(made)["cases"][0]["doubt"] == "no gradient is computed"
-    assert "doubts" not in lead(opinion_on(report({"own": "YYn"}), readings={"own": READING}))
-    assert "Nobody but its author compared own with the report." in limits(opinion_on(report({"own": "YYn"})))
-
-
-def test_a_case_that_a_reader_set_aside_decides_nothing() -> None:
-    aside = replace(READING, decides=False, doubt="the device of the report was not there")
-    made = opinion_on(report({"own": "YYY"}), readings={"own": aside})
-    assert (made.conclusion, made.contradicts) == ("cannot be concluded", False)
-    assert "own says nothing of this report: the device of the report was not there" in limits(made)
-
-
-def test_a_sibling_gets_one_sentence_and_no_limits_of_its_own() -> None:
-    said = [line for line in limits(opinion_on(report({"own": "YYn", "sibling": "YYn"}))) if "sibling" in line]
-    assert said == ["sibling says nothing of this report: it is a sibling, another input or claim."]
-
-
 def test_the_reference_of_the_closing_is_named_as_the_fix_where_no_link_says_so() -> None:
     made = opinion_on(report({"own": "YYn"}, closing_reference="#9"))
     assert as_table(made)["said_to_fix"] == ["a/b#8", "a/b#9"]
     assert as_table(opinion_on(report({"own": "YYn"}, closing_reference="0123abc")))["said_to_fix"] == ["a/b#8"]
-
-
-def test_the_text_says_that_a_program_made_it_and_where_a_missing_script_is_to_be_had() -> None:
-    text = markdown(opinion_on(report({"own": "YYn"})))
-    assert "Made by a program" in text
-    assert "this database does not hold it" in text
 
 
 def test_the_newest_shipped_reading_counts() -> None:
@@ -325,19 +223,6 @@ def test_the_newest_shipped_reading_counts() -> None:
     assert readings_of("pytorch/pytorch", 115330)[name].answer == "sibling"  # faithful before
     assert readings_of("pytorch/pytorch", 83149)["pt83149_bfloat16_sum_transposed"].decides
     assert readings_of("a/b", 1) == {}
-
-
-def test_a_comment_names_relation_reader_and_which_build_ran_where() -> None:
-    whole = report({"own": "YYn", "sibling": "YYY"})
-    moved = [replace(e, environment="cpu, X, AVX512, Linux") if e.build == "2.2.2" else e for e in whole.verdicts]
-    text = comment(replace(whole, verdicts=moved), {"own": READING})
-    assert "**own**: made from the report, its input and claim. Report and case sum ones. Read by an automated" in text
-    assert "**sibling**: a sibling of the report, another input or claim; it says nothing of the report itself." in text
-    assert "Environment of 2.0.1, 2.1.2: cpu, X, AVX2, Linux" in text
-    assert "Environment of 2.2.2: cpu, X, AVX512, Linux" in text
-    assert "whether it was fixed, and by what, runs do not say" in text
-    aside = comment(whole, {"own": replace(READING, decides=False)})
-    assert "**own**: set aside by a reader, it says nothing of the report itself." in aside
 
 
 def test_the_reporters_script_is_that_of_the_items_own_repository(tmp_path: Any) -> None:
@@ -411,3 +296,23 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion
     assert not MENTION.search("\n".join(shown)), MENTION.search("\n".join(shown))
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ufeff]", markdown(made))
     assert "\x1b" not in json.dumps(as_table(made), default=str), "JSON writes controls as numbers"
+
+
+@pytest.mark.parametrize(
+    ("letters", "wide", "settled", "may_matter"),
+    [
+        ("Ynn", ("2.1.2", "2.2.2"), (), True),
+        ("Ynn", (), (), False),
+        ("Ynn", ("2.2.2",), (), False),  # absent on the control's machine, too
+        ("YYn", ("2.1.2", "2.2.2"), (), False),  # occurs on the newest build's machine
+        ("Ynn", ("2.1.2", "2.2.2"), ("own",), False),  # absent where the control's capability was forced
+    ],
+)
+def test_a_control_on_another_processor_is_named_among_the_limits_where_it_may_matter(
+    monkeypatch: pytest.MonkeyPatch, letters: str, wide: tuple[str, ...], settled: tuple[str, ...], *, may_matter: bool
+) -> None:
+    monkeypatch.setattr(shipped_matrix, "settled", lambda: frozenset(settled))
+    whole = report({"own": letters})
+    verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build in wide else e for e in whole.verdicts]
+    said = limits(opinion_on(replace(whole, verdicts=verdicts)))
+    assert any("Another kernel, and no fix," in line for line in said) == may_matter

@@ -1,14 +1,15 @@
-"""The verdicts that come with embers: in every mined database, beside own ones, never taken for them."""
+"""The cases and verdicts that come with embers: the texts are those that ran; own verdicts are never taken for them."""
 
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from torch_embers import resources
 from torch_embers.repro import case, shipped_matrix
+from torch_embers.repro.case import load
 from torch_embers.run import shipped_mark
 from torch_embers.store.store import Store
 
@@ -50,3 +51,26 @@ def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None
     assert {known[row["case"], row["build"], row["case_hash"]] for row in forced} == {"absent"}
     assert [(row["case"], row["build"]) for row in on_avx2 if row["verdict"] != "absent"] == []
     assert {row["case"] for row in on_avx2} <= shipped_matrix.settled()
+
+
+CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
+FOLDER = resources.data_file("closings.toml").parent / "closing_cases"
+CASES = [one["case"] for one in CLOSINGS if "case" in one]
+
+
+def test_each_closing_has_a_case_with_what_was_said_or_a_reason() -> None:
+    for one in CLOSINGS:
+        assert ("case" in one) is not ("reason" in one), one["number"]
+        assert ("said" in one) is ("said_on" in one), one["number"]
+        assert "case" not in one or "said" in one, one["number"]
+    assert sorted(CASES) == sorted(path.stem for path in FOLDER.glob("*.py"))
+
+
+def test_a_case_is_of_its_issue_and_states_where_it_was_seen() -> None:
+    lines = list(csv.DictReader(resources.analysis_text("results", "closings.csv").splitlines()))
+    for one in (one for one in CLOSINGS if "case" in one):
+        case = load(FOLDER / f"{one['case']}.py")
+        assert case.issues == (("pytorch/pytorch", one["number"]),)
+        rows = [row for row in lines if row["case"] == case.name]
+        assert {row["case_hash"] for row in rows} == {case.hash}, "the case has changed since it was run: run it again"
+        assert list(case.known_bad) == [row["build"] for row in rows if row["verdict"] == "occurs"]

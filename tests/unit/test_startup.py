@@ -1,27 +1,18 @@
-"""Light commands start quickly: they import nothing heavy. Commands but `mine` make no database."""
+"""Commands without a database, or with one that is none: one clean line, its exit code, and no file."""
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from support import run_embers
+from support import assert_clean_error, run_embers
 from torch_embers.errors import StoreMissingError
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
-RECORD = """
-import atexit, json, sys
-from torch_embers.cli import main
-atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))
-main(sys.argv[1:])
-"""
 NAMES_A_DATABASE = [
     ("status",),
     ("funnel",),
@@ -48,17 +39,6 @@ NAMES_A_DATABASE = [
 ]
 
 
-def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
-    start = ["-c", code] if code else ["-m", "torch_embers"]
-    return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
-
-
-def test_help_and_version_draw_no_tables() -> None:
-    done = ended("--help", code=RECORD)
-    assert "rich" not in json.loads(done.stderr.splitlines()[-1])
-
-
 @pytest.mark.parametrize("arguments", NAMES_A_DATABASE, ids=lambda words: "-".join(words[:2]))
 def test_a_mistyped_database_makes_no_file_and_names_the_nearest(
     catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
@@ -72,9 +52,23 @@ def test_a_mistyped_database_makes_no_file_and_names_the_nearest(
     assert done.stderr.splitlines()[-1].startswith("error: no database at embres.duckdb")
     assert "embers.duckdb" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["embers.duckdb"]
-
-
-def test_no_database_is_suggested_where_none_is_called_alike(tmp_path: Path) -> None:
-    (tmp_path / "zzz.duckdb").touch()
+    (tmp_path / "embers.duckdb").rename(tmp_path / "zzz.duckdb")
     with pytest.raises(StoreMissingError, match="run `embers mine` first"):
-        Store(tmp_path / "embers.duckdb").require()
+        Store(tmp_path / "embers.duckdb").require()  # none is called alike
+
+
+def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
+    done = run_embers("mine", "--frobnicate")
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    done = run_embers("--help")
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("mine", "status", "export", "chain", "funnel"))
+
+
+def test_a_corrupted_database_is_told_and_left_alone(database: Path) -> None:
+    database.write_bytes(b"no database at all" * 1000)
+    before = database.read_bytes()
+    for command in ("status", "mine"):
+        done = run_embers(command, "--database", str(database), EMBERS_API_URL="http://127.0.0.1:9")
+        assert_clean_error(done, 5, "cannot be read as a database")
+    assert database.read_bytes() == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.statistics import matrix
 from support import example_count
 from torch_embers.classify import confusions
 from torch_embers.classify.bundle import shipped_folder
+from torch_embers.classify.confusions import Confusion
 from torch_embers.errors import InputError
 from torch_embers.statistics import agreement, trend
 from torch_embers.statistics.corrections import holm
@@ -21,13 +22,29 @@ from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import newcombe, wilson
 from torch_embers.statistics.metrics import Interval
 from torch_embers.statistics.trend import ShareTrend
-from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull
+from torch_embers.statistics.turnbull import Span, Turnbull, turnbull
 from torch_embers.study import prevalence
 from torch_embers.study.prevalence import Prevalence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+def matrix(counts: Sequence[Sequence[float]], names: str = "") -> Confusion:
+    classes = tuple(names.split() or [f"c{place}" for place in range(len(counts))])
+    items = round(sum(map(sum, counts)))
+    return Confusion(
+        scheme="bug_type",
+        classes=classes,
+        matrix=tuple(map(tuple, counts)),
+        items=items,
+        groups=items,
+        learner="model",
+        settings={},
+        source="test",
+    )
+
 
 # Remission of leukaemia in weeks with 6-MP (Freireich et al., Blood 21, 1963; Klein and Moeschberger 2003).
 TREATED = ([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], [True] * 9 + [False] * 12)
@@ -36,12 +53,6 @@ RADIOTHERAPY = (
     "45- 6,10 0,7 46- 46- 7,16 17- 7,14 37,44 0,8 4,11 15- 11,15 22- 46- 46- 25,37 46- 26,40 46- 27,34 36,44 46- 36,48 37- "
     "40- 17,25 46- 11,18 38- 5,12 37- 0,5 18- 24- 36- 5,11 19,35 17,25 24- 32- 33- 19,26 37- 34- 36-"
 )
-# 12 made-up items; the shares between steps are those of lifelines 0.30.3, KaplanMeierFitter.fit_interval_censoring
-LIFELINES_ITEMS = (
-    "72.5,162.5 0,38.1 101.4,191.4 26.1,116.1 313.4- 85.6,175.6 0,61 410.2,500.2 15.2- 230,320 633.7- 45,135"
-)
-LIFELINES_SHARES = {20: 1, 40: 0.787879, 90: 0.787879, 150: 0.363636, 200: 0.363636, 330: 0.242424, 600: 0.121212}
-
 seen = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12), st.booleans()), min_size=1, max_size=25)
 
 
@@ -70,12 +81,6 @@ def test_the_published_estimate_of_interval_censored_ends_is_reproduced() -> Non
     assert sum(found.mass) == pytest.approx(1)
 
 
-def test_between_the_steps_the_shares_are_those_of_lifelines() -> None:
-    found = estimated(*intervals_of(LIFELINES_ITEMS))
-    for day, share in LIFELINES_SHARES.items():
-        assert found.bounds(day) == pytest.approx((share, share), abs=1e-4)
-
-
 def test_exact_ends_with_right_censoring_give_the_kaplan_meier_curve() -> None:
     days, ended = TREATED
     found = estimated([float(day) for day in days], [float(d) if e else None for d, e in zip(days, ended, strict=True)])
@@ -85,16 +90,12 @@ def test_exact_ends_with_right_censoring_give_the_kaplan_meier_curve() -> None:
     assert found.median == Span(23, 23)
 
 
-def test_inside_an_innermost_interval_nothing_is_known() -> None:
+def test_nothing_is_known_inside_an_interval_and_of_a_median_that_is_never_reached() -> None:
     found = estimated([10.0] * 8, [20.0] * 8)
     assert [found.bounds(day) for day in (10, 15, 20)] == [(1, 1), (0, 1), (0, 0)]
     assert (found.median, found.low, found.high) == (Span(10, 20), 10, 20)
-
-
-def test_a_median_that_is_never_reached_is_none_and_its_interval_open() -> None:
-    found = estimated([5.0] * 6 + [50.0] * 30, [9.0] * 6 + [None] * 30)
-    assert (found.median, found.high) == (None, None)
-    assert found.spans[-1] == Span(50, None)
+    never = estimated([5.0] * 6 + [50.0] * 30, [9.0] * 6 + [None] * 30)
+    assert (never.median, never.high, never.spans[-1]) == (None, None, Span(50, None))
 
 
 @settings(max_examples=example_count(60))
@@ -129,37 +130,20 @@ def test_times_that_are_none_are_errors(low: list[float], high: list[float | Non
         turnbull(low, high)
 
 
-def test_items_are_followed_until_they_ended_or_were_lost() -> None:
-    low, high = [0.0, 5.0, 7.0], [3.0, None, 9.0]
-    assert [followed(low, high, day) for day in (0, 3, 4, 5, 6, 9, 10)] == [3, 3, 2, 2, 1, 1, 0]
-
-
 @pytest.mark.parametrize(
-    ("k", "n", "confidence", "low", "high"),
+    ("found", "low", "high"),
     [
-        (0, 15, 0.95, 0.0, 0.20388330103584862),
-        (1, 29, 0.95, 0.006113214292762653, 0.17175521879320288),
-        (29, 46, 0.95, 0.48600096423389705, 0.7547624540916037),
-        (263, 287, 0.9, 0.8854550172069253, 0.9395205671414293),
-        (73, 73, 0.99, 0.916683553514702, 1.0),
+        (wilson(0, 15, 0.95), 0.0, 0.20388330103584862),
+        (wilson(29, 46, 0.95), 0.48600096423389705, 0.7547624540916037),
+        (wilson(263, 287, 0.9), 0.8854550172069253, 0.9395205671414293),
+        (wilson(73, 73, 0.99), 0.916683553514702, 1.0),
+        (newcombe(56, 70, 48, 80, 0.95), 0.05243147240236498, 0.333872654036906),
+        (newcombe(0, 10, 0, 20, 0.95), -0.16112515805281938, 0.2775327998628892),
+        (newcombe(10, 10, 0, 10, 0.99), 0.43593513184017507, 1.0),
     ],
 )
-def test_wilson_gives_the_values_of_statsmodels(k: int, n: int, confidence: float, low: float, high: float) -> None:
-    assert wilson(k, n, confidence) == pytest.approx((low, high), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("counts", "confidence", "low", "high"),
-    [
-        ((56, 70, 48, 80), 0.95, 0.05243147240236498, 0.333872654036906),
-        ((0, 10, 0, 20), 0.95, -0.16112515805281938, 0.2775327998628892),
-        ((10, 10, 0, 10), 0.99, 0.43593513184017507, 1.0),
-    ],
-)
-def test_newcombe_gives_the_values_of_statsmodels(
-    counts: tuple[int, int, int, int], confidence: float, low: float, high: float
-) -> None:
-    assert newcombe(*counts, confidence) == pytest.approx((low, high), abs=1e-12)
+def test_intervals_are_those_of_statsmodels(found: tuple[float, float], low: float, high: float) -> None:
+    assert found == pytest.approx((low, high), abs=1e-12)
 
 
 def test_holm_gives_the_known_values() -> None:
@@ -171,29 +155,12 @@ def test_holm_gives_the_known_values() -> None:
         holm([1.5])
 
 
-@given(st.lists(st.floats(0, 1), max_size=12))
-def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferroni(values: list[float]) -> None:
-    found = holm(values)
-    for p, worth in zip(values, found, strict=True):
-        assert p <= worth <= 1
-    if values:
-        assert min(found) == pytest.approx(min(1, len(values) * min(values)))
-    ranked = [found[at] for at in sorted(range(len(values)), key=lambda at: values[at])]
-    assert ranked == sorted(ranked)
-
-
 @given(st.floats(0.55, 1), st.floats(0.55, 1), st.floats(0, 1))
 def test_two_classes_give_rogan_and_gladens_clipped_estimate(found: float, spared: float, seen_share: float) -> None:
     rates = np.array([[found, 1 - found], [1 - spared, spared]])
     estimate = (seen_share + spared - 1) / (found + spared - 1)
     shares = prevalence.solve(rates, np.array([seen_share, 1 - seen_share]))
     assert shares == pytest.approx([min(1, max(0, estimate)), 1 - min(1, max(0, estimate))], abs=1e-7)
-
-
-def test_rogan_and_gladen_by_hand() -> None:
-    # 9 of 10 found, 8 of 10 spared, 34 % called positive: (0.34 + 0.8 - 1) / (0.9 + 0.8 - 1) = 0.2
-    shares = prevalence.solve(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.34, 0.66]))
-    assert shares == pytest.approx([0.2, 0.8])
 
 
 @st.composite
@@ -264,13 +231,9 @@ def test_what_cannot_be_corrected_is_refused_as_data(
 ) -> None:
     found = prevalence.correct(matrix(counts), predicted)
     assert isinstance(found, InsufficientData)
-    with pytest.raises(AssertionError, match=reason):
-        raise AssertionError(found.reason)
-
-
-def test_negative_counts_are_an_error() -> None:
+    assert re.search(reason, found.reason)
     with pytest.raises(InputError, match="negative"):
-        prevalence.correct(matrix([[20, 0], [0, 20]]), {"c0": -1})
+        prevalence.correct(matrix(counts), {"c0": -1})
 
 
 def test_a_written_file_is_read_back(tmp_path: Path) -> None:
@@ -315,24 +278,6 @@ def test_alpha_of_the_published_example_is_reproduced() -> None:
     assert isinstance(found, Interval)
     assert found.value == pytest.approx(0.743, abs=5e-4)
     assert found.low < found.value < found.high <= 1
-
-
-def test_alpha_of_two_annotators_by_hand() -> None:
-    # a a, a a, b b, a b: coincidences 5 a, 3 b of 8; unlike 2 of 8, by chance 2 * 15 / 56
-    found = agreement.alpha(said(("a a b a", "a a b b")), least=1)
-    assert isinstance(found, Interval)
-    assert found.value == pytest.approx(1 - (2 / 8) / (2 * 15 / 56))
-
-
-@given(st.lists(st.lists(st.sampled_from("ab."), min_size=3, max_size=3), min_size=1, max_size=8))
-def test_alpha_does_not_depend_on_names_and_is_at_most_1(table: list[list[str]]) -> None:
-    own = [(f"n{who}", item, value) for item, row in enumerate(table) for who, value in enumerate(row) if value != "."]
-    renamed = [(f"m{9 - int(who[1])}", -item, {"a": "y", "b": "x"}[value]) for who, item, value in own]
-    one, other = (agreement.alpha(rows, least=1, samples=20) for rows in (own, renamed))
-    assert isinstance(one, Interval) == isinstance(other, Interval)
-    if isinstance(one, Interval) and isinstance(other, Interval):
-        assert one.value == pytest.approx(other.value)
-        assert one.value <= 1 + 1e-12
 
 
 def test_each_scheme_gets_its_pairs_and_one_number() -> None:

@@ -78,19 +78,6 @@ def test_a_wheel_and_what_it_unpacks_to_have_the_same_lines(tmp_path: Path, form
     assert {(row.version, row.released, row.platform) for row in rows} == {("2.0.1", date(2023, 5, 8), "linux_x86_64")}
 
 
-def test_rows_of_a_release_add_up_to_its_python_files_without_binary_ones(tmp_path: Path) -> None:
-    rows = count(packed(tmp_path, FILES))
-    assert sum(row.files for row in rows) == sum(
-        name.startswith("torch/") and name.endswith(".py") for name in FILES
-    ) - len(["torch/binary.py"])
-
-
-def test_an_unknown_day_of_release_stays_empty(tmp_path: Path) -> None:
-    rows = count(packed(tmp_path, FILES))
-    assert {row.released for row in rows} == {None}
-    assert from_csv(to_csv(rows)) == rows
-
-
 def test_symbolic_links_have_no_lines_of_their_own(tmp_path: Path) -> None:
     folder = unpacked(tmp_path / "site", {"torch/version.py": VERSION, "secret.py": b"1\n2\n"})
     (folder / "torch" / "link.py").symlink_to(folder / "secret.py")
@@ -103,22 +90,28 @@ def test_symbolic_links_have_no_lines_of_their_own(tmp_path: Path) -> None:
     assert sum(row.files for row in count(place)) == 1
 
 
-def test_a_folder_without_torch_is_refused_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"version\.py that tells a version: give a wheel"):
-        count(tmp_path)
-
-
-@pytest.mark.parametrize("said", [b"", b"__version__ = 'not a version'\n", b"__version__ = version()\n"])
-def test_a_version_that_cannot_be_read_is_refused_and_never_executed(tmp_path: Path, said: bytes) -> None:
-    with pytest.raises(InputError, match="tells a version"):
-        count(packed(tmp_path, {"torch/version.py": said}))
-
-
 @pytest.mark.parametrize(
-    "line", [b'__version__ = "2.1.0a0+git1"\n', b"__all__ = ['x']\n__version__: str = '2.1.0a0'\n"]
+    ("said", "version"),
+    [
+        (b"", None),
+        (b"__version__ = 'not a version'\n", None),
+        (b"__version__ = version()\n", None),  # never executed
+        (b'__version__ = "2.1.0a0+git1"\n', "2.1.0a0"),
+        (b"__all__ = ['x']\n__version__: str = '2.1.0a0'\n", "2.1.0a0"),
+    ],
 )
-def test_the_local_part_of_a_version_is_left_out(tmp_path: Path, line: bytes) -> None:
-    assert count(packed(tmp_path, {"torch/version.py": line}))[0].version == "2.1.0a0"
+def test_the_version_is_read_without_its_local_part_or_refused(
+    tmp_path: Path, said: bytes, version: str | None
+) -> None:
+    place = packed(tmp_path, {"torch/version.py": said})
+    if version:
+        rows = count(place)
+        assert {(row.version, row.released) for row in rows} == {(version, None)}, "the day of release is not known"
+        assert from_csv(to_csv(rows)) == rows
+    else:
+        for nothing in (place, tmp_path):
+            with pytest.raises(InputError, match="tells a version"):
+                count(nothing)
 
 
 @pytest.mark.parametrize("damage", ["no archive", "cut", "changed"])
@@ -169,19 +162,10 @@ def test_the_shipped_measurement_is_complete_and_in_order_of_release() -> None:
     assert len({row.version for row in rows}) == len(days)
     assert len({(row.version, row.module, row.component, row.subcomponent, row.strict) for row in rows}) == len(rows)
     assert list(rows) == in_order(rows)
+    assert to_csv(rows) == (resources.CHECKOUT_DIR / "analysis" / "results" / "wheel_lines.csv").read_text(
+        encoding="utf-8"
+    )
     assert wheel_lines.release_days()["2.0.1"] == date(2023, 5, 8)
-
-
-def test_the_shipped_measurement_knows_only_parts_of_the_component_table() -> None:
-    parts = {entry["name"]: entry["component"] for entry in resources.load_toml("components.toml")["subcomponent"]}
-    for row in measured():
-        assert parts.get(row.subcomponent, "other") == row.component
-        assert row.strict <= (row.component == "data_path")
-
-
-def test_writing_what_was_read_gives_the_shipped_file() -> None:
-    shipped = (resources.CHECKOUT_DIR / "analysis" / "results" / "wheel_lines.csv").read_text(encoding="utf-8")
-    assert to_csv(measured()) == shipped
 
 
 @pytest.mark.parametrize(
