@@ -91,7 +91,7 @@ evaluation: setup-classify ## measure the classifier on the catalog and rewrite 
 	$(EVALUATE) --repeats 5 --out bench/evaluation.json
 	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out bench/evaluation-no-tags.json
 	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out bench/evaluation-time.json
-	$(BIN)/python tools/docs
+	$(MAKE) docs
 
 status: setup ## what the database holds
 	$(EMBERS) status
@@ -147,18 +147,22 @@ workflows: .venv/actionlint/.installed ## actionlint over the workflows of GitHu
 types: setup-study ## mypy, strict
 	$(BIN)/mypy
 
-docs: setup-classify ## rewrite the generated parts of docs/
-	$(BIN)/python tools/docs
+# functions of tools/docs.py stand in the pages; what they print goes in
+COG := $(BIN)/python -m cogapp -I tools -p "from docs import *" -P --verbosity=1
+PAGES = README.md $(shell find docs -name '*.md' | sort)
+
+docs: setup-classify ## rewrite the generated parts of README.md and docs/
+	$(COG) -r $(PAGES)
 
 fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15 --load 3"
 	$(BIN)/python bench/fix_tests.py $(FACTS)
-	$(BIN)/python tools/docs
+	$(MAKE) docs
 
 site: setup ## the documentation as a site in build/docs; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
-docs-check: setup-classify ## fail where docs/ is stale
-	$(BIN)/python tools/docs --check
+docs-check: setup-classify site ## fail where README.md or docs/ is stale, or a link is broken
+	$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
 
 bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 	$(BIN)/python bench/run.py
