@@ -35,13 +35,12 @@ from packaging.version import Version
 from torch_embers import cli, errors
 from torch_embers.audit import ranges
 from torch_embers.escaping import unguarded, visible
-from torch_embers.run import hunt_draft
 from torch_embers.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "docs" / "queries"
 FIGURES = ROOT / "data" / "figures.toml"
-SITE = re.compile(r"<!-- site: (?P<call>.+?) -->")
+SITE = re.compile(r"(?m)^.*<!-- site: (?P<call>.+?) -->$")
 EXAMPLE_WIDTH = 96
 """Columns of the terminal in which examples are run: what a code block shows without scrolling."""
 ISSUE = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)?#(?P<number>\d+)")
@@ -134,12 +133,6 @@ def exit_codes() -> None:
         if kind is not errors.EmbersError
     ]
     show(markdown_table([("code", True), ("`error`", False), ("when", False)], rows))
-
-
-def drafts() -> None:
-    """The drafts of reports, as `embers hunt report CASE` prints them."""
-    made = [(one.title, hunt_draft.of_case(one).rstrip()) for one in hunt_draft.written()]
-    show("\n\n".join(f"## {title}\n\n````markdown\n{text}\n````" for title, text in made))
 
 
 def figure(name: str, folder: str = "analysis/results") -> None:
