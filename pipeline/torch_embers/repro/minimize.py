@@ -4,8 +4,7 @@ The test that decides is the caller's: it runs a candidate in the sandbox and co
 script showed. Torch-aware passes come first, then pysource-minimize, then the torch-aware ones again on what is left.
 
 Why pysource-minimize: it is a function to call with a test of our own, works on the syntax tree, and its result stands
-on its own. The release of shrinkray that PyPI has for Python 3.11 (0.0.2) cuts bytes and lines without knowing Python;
-docs/extraction.md has the comparison.
+on its own. The release of shrinkray that PyPI has for Python 3.11 (0.0.2) cuts bytes and lines without knowing Python.
 """
 
 from __future__ import annotations
