@@ -12,8 +12,6 @@ from torch_embers.errors import InputError
 from torch_embers.repro.fix_tests import reviews
 from torch_embers.run.fix_tests.alive import ShownIssue, alive
 
-    from test_gitlog import Repository
-
 
 def line(**entries: str) -> str:
     return json.dumps(
