@@ -159,7 +159,7 @@ fix-tests: setup-classify ## write what a database says of fix tests as facts th
 	$(MAKE) docs
 
 site: setup ## the documentation as a site in build/docs; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 docs-check: setup-classify site ## fail where README.md or docs/ is stale, or a link is broken
 	$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
