@@ -3,6 +3,6 @@ WITH advisory AS (SELECT unnest(advisory, recursive := true) FROM 'advisories.js
 run AS (FROM read_csv('analysis/results/advisories.csv', types = {'build': 'VARCHAR', 'k': 'VARCHAR', 'n': 'VARCHAR'})),
 ran AS (SELECT "case", list(DISTINCT build) AS builds FROM run GROUP BY "case")
 SELECT a.id, summary || ' Also: ' || array_to_string(aliases, ', ') || '. The case, ' || a."case" || ': ' || relation || ' Upstream: ' || upstream AS about,
-  verdict, spans(list(build), any_value(builds)) AS releases, string_agg(DISTINCT k || '/' || n, ', ') AS "hits/runs",
-  string_agg(DISTINCT control, ', ') AS control, string_agg(DISTINCT detail, '; ') AS seen
+  verdict, spans(list(build), any_value(builds)) AS releases, string_agg(DISTINCT k || '/' || n, ', ' ORDER BY k || '/' || n) AS "hits/runs",
+  string_agg(DISTINCT control, ', ' ORDER BY control) AS control, string_agg(DISTINCT detail, '; ' ORDER BY detail) AS seen
 FROM advisory a JOIN run USING ("case") JOIN ran USING ("case") GROUP BY a.id, about, verdict ORDER BY a.id, verdict

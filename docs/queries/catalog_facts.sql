@@ -11,4 +11,4 @@ SELECT what, entries FROM (
   UNION ALL SELECT 2, 'with backends', count(*) FROM entry WHERE len(backends) > 0
   UNION ALL SELECT 2, 'with the day it was opened', count(created_at) FROM entry
   UNION ALL SELECT 2, 'with the day it was closed', count(closed_at) FROM entry
-) ORDER BY place, entries DESC
+) ORDER BY place, entries DESC, what

@@ -3,3 +3,4 @@ SELECT name AS database, as_of::DATE::VARCHAR AS "as of", items, frame.known AS 
   printf('%.1f%%', 100.0 * frame.known / frame.numbers) AS share
 FROM (SELECT 'the catalog' AS name, as_of, items, frame FROM 'analysis/results/study.json'
       UNION ALL SELECT 'with datasets', as_of, items, frame FROM 'analysis/results/datasets/study.json')
+ORDER BY database
