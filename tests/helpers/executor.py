@@ -1,0 +1,69 @@
+"""What the tests in test_executor.py share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import case_of, fake_python
+from torch_embers.builds.registry import Build, Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from torch_embers.repro.case import Case
+    from torch_embers.store.store import Store
+
+BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
+FIXED = """
+import os
+import sys
+import torch
+
+bad = torch.__version__ in {bad!r} or os.environ.get("EMBERS_PLANT") == "1"
+print("off by 3" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+"""A case whose bug is there in some versions."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three builds, oldest first: 2.0.1, 2.1.2, 2.2.2."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for version in (BAD, GOOD, NEW):
+        registry.register(fake_python(folder / version, version))
+    return folder
+
+
+@pytest.fixture
+def registry(home: Path) -> Registry:
+    return Registry(home / "registry")
+
+
+def builds(registry: Registry) -> list[Build]:
+    return [registry.find(version) for version in (BAD, GOOD, NEW)]
+
+
+def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
+    return case_of(FIXED.format(bad=list(bad)), **({"relation": "same"} | meta))
+
+
+# ---- the re-check --------------------------------------------------------------------------------------------------
+
+
+def put_item(store: Store, number: int, state: str, reason: str | None = None) -> None:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM items WHERE number = ?", [number])
+        connection.execute(
+            "INSERT INTO items (repo, number, title, state, state_reason) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?, ?)",
+            [number, state, reason],
+        )
+        connection.execute(
+            "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
+            "VALUES ('pytorch/pytorch', ?, 'fixed', 'closing_pr', 'a pull request', 'automated', 'test', 'catalog')",
+            [number],
+        )

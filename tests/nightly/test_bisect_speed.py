@@ -1,0 +1,239 @@
+"""Bisections of time: stand-in builds whose calls are slowed by hand, comparisons that decide, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from support import case_of, fake_python, rows
+from torch_embers.builds.registry import Registry
+from torch_embers.errors import InputError
+from torch_embers.oracles import timing
+from torch_embers.progress import Silent
+from torch_embers.run import perf, perf_cases
+from torch_embers.run.bisect import command as bisecting
+from torch_embers.run.bisect import report
+from torch_embers.run.bisect.request import BisectRequest
+from torch_embers.run.where import Where
+from torch_embers.settings import Settings
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+SLOWED = """
+import time
+spent = [0.0]
+time.thread_time = lambda: spent[0]
+def manual_seed(n): pass
+def set_num_threads(n): pass
+def burn(): spent[0] += {seconds}
+"""
+"""A call that takes as long as it is told to, by a clock of its own that no load moves, and what the program needs."""
+CALL = perf.Call(name="pool", setup="x = torch", call="x.burn()")
+TIMED = """
+import torch
+LIMIT = 2.0
+slow = {slow}[torch.__version__]
+print("times: %s s affected, 1.0 s otherwise" % slow)
+print("seen")
+"""
+
+
+def registered(folder: Path, seconds: dict[str, float]) -> Path:
+    """Builds whose call takes so many seconds."""
+    registry = Registry(folder / "registry")
+    for version, each in seconds.items():
+        python = fake_python(folder / version, version, version.replace(".", "") * 5)
+        [torch] = (folder / version / "lib").glob("python3*/site-packages/torch")
+        with (torch / "__init__.py").open("a", encoding="utf-8") as file:
+            file.write(SLOWED.format(seconds=each))
+        (torch / "nn").mkdir()
+        for name in ("__init__.py", "functional.py"):
+            (torch / "nn" / name).touch()
+        registry.register(python)
+    return registry.folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return registered(tmp_path_factory.mktemp("builds"), dict(zip(VERSIONS, (1e-5, 1e-5, 4e-5, 4e-5), strict=True)))
+
+
+@pytest.fixture(autouse=True)
+def _these_builds_calls_and_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = perf.Rules.load()
+    quick = shipped.limits.model_copy(update={"chunk_seconds": 0.002, "chunks": 3, "rounds": 6})
+    monkeypatch.setattr(perf.Rules, "load", lambda: perf.Rules(limits=quick, call=(CALL,)))
+    monkeypatch.setattr(perf_cases, "all_timed", list)
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    monkeypatch.setattr(bisecting.shipped, "load", lambda _: 0)
+
+
+def searched(home: Path, at: Path, progress: Any = None, **request: Any) -> report.Bisection:
+    store = Store(at / "e.duckdb")
+    if not store.path.exists():
+        with store.writer("test", create=True) as writer, writer.transaction():
+            pass
+    wanted = Settings(database=store.path, builds_dir=home)
+    asked = BisectRequest(**request)
+    return bisecting.bisect(store, wanted, asked, progress or Silent())
+
+
+def case_by_version(monkeypatch: pytest.MonkeyPatch, *slow: float, **meta: Any) -> None:
+    """One case about time that prints these seconds beside one second of its workaround."""
+    code = TIMED.format(slow=dict(zip(VERSIONS, slow, strict=True)))
+    case = case_of(code, name="pt7_slow_pool", issues=["pytorch/pytorch#7"], **meta)
+    monkeypatch.setattr(perf_cases, "all_timed", lambda: [case])
+
+
+def clone_of(folder: Path) -> Path:
+    """A clone with two commits after 2.1.2, one of which touches the pool."""
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
+
+    folder.mkdir()
+    git("init", "-q")
+    for place, (name, subject, tag) in enumerate(
+        [("a.cpp", "Start (#1)", "v2.1.2"), ("burn.cpp", "Rewrite it (#2)", ""), ("b.cpp", "Other (#3)", "v2.2.2")]
+    ):
+        (folder / name).write_text(str(place))
+        git("add", ".")
+        git("commit", "-qm", subject)
+        if tag:
+            git("tag", tag)
+    return folder
+
+
+def test_a_call_that_was_slowed_by_hand_is_bisected_to_its_build_and_commits(home: Path, tmp_path: Path) -> None:
+    made = searched(home, tmp_path, call="pool", clone=clone_of(tmp_path / "clone"), validation=0)
+    assert made.sentence == "The slow-down came with 2.2.2 (2.1.2 is the last build without it)."
+    assert made.commits is not None
+    assert made.commits.total == 2
+    assert [one.commit.subject for one in made.commits.ranked] == ["Rewrite it (#2)"]
+    text = report.markdown(made)
+    assert "Time of call pool; it is held against the same call on the good build" in text
+    assert "| slow-down | comparisons that showed it |" in text
+    slow = made.history.replies[2]
+    assert (slow.answer, slow.hits, slow.runs) == ("yes", 1, 1)
+    assert "6 pairs of processes" in slow.detail
+
+
+def test_the_good_build_itself_is_timed_twice_and_a_wrong_end_is_refused(home: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"2\.1\.2 was said to be bad, but it is clean here \(not slower: ratio"):
+        searched(home, tmp_path, call="pool", good="2.0.1", bad="2.1.2")
+
+
+def test_a_case_about_time_is_searched_by_name_or_number_beside_its_workaround(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case_by_version(monkeypatch, 6.0, 6.0, 6.0, 1.1, known_bad=["2.0.1"])
+    made = searched(home, tmp_path, name="7")
+    assert made.sentence == "The slow-down is gone since 2.3.1 (2.2.2 is the last build with it)."
+    assert made.items == (("pytorch/pytorch", 7),)
+    assert "print(" in report.markdown(made)
+    assert searched(home, tmp_path, name="pt7_slow_pool").sentence == made.sentence
+    assert rows(tmp_path / "e.duckdb", "SELECT count(*), count(finished_at) FROM bisections") == [(2, 2)]
+
+
+def test_what_cannot_be_timed_or_lies_on_the_limit_is_unknown(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = TIMED.format(slow=dict(zip(VERSIONS, (6.0, 6.0, 6.0, 1.0), strict=True)))
+    code = code.replace("LIMIT = 2.0", "LIMIT = 2.0\nif torch.__version__ == '2.1.2': raise SystemExit(125)")
+    case = case_of(code, name="pt7_slow_pool")
+    monkeypatch.setattr(perf_cases, "all_timed", lambda: [case])
+    real = timing.judge_times
+
+    def wide(*arguments: Any) -> timing.TimingReport:
+        found = real(*arguments)
+        return timing.TimingReport("slower", 2.4, 1.5, 3.0, 0.1, *[found.first] * 2) if found.ratio == 6 else found
+
+    monkeypatch.setattr(timing, "judge_times", wide)
+    made = searched(home, tmp_path, name="pt7_slow_pool")
+    assert made.history.kind == "cannot tell"
+    assert {made.places[n].version: reply.answer for n, reply in made.history.replies.items()} == {
+        "2.0.1": "unknown",
+        "2.1.2": "unknown",
+        "2.2.2": "unknown",
+        "2.3.1": "no",
+    }
+
+
+def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case_by_version(monkeypatch, 6.0, 6.0, 1.0, 1.0)
+    asked: list[str] = []
+    real = perf_cases.time_cases
+
+    def timed(builds: Any, *more: Any) -> perf_cases.TimedCases:
+        asked.append(builds[0].name)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return real(builds, *more)
+
+    monkeypatch.setattr(perf_cases, "time_cases", timed)
+    with pytest.raises(KeyboardInterrupt):
+        searched(home, tmp_path, name="pt7_slow_pool")
+    before = list(asked)
+    made = searched(home, tmp_path, name="pt7_slow_pool")
+    assert not set(before[:2]) & set(asked[3:][:1]), "what was kept is not asked again"
+    assert sum(bool(reply.asked_on) for reply in made.history.replies.values()) == 2
+    assert not any(r.asked_on for r in searched(home, tmp_path, name="pt7_slow_pool").history.replies.values())
+
+
+def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS, 1e-5))
+    case_by_version(monkeypatch, 6.0, 6.0, 6.0, 1.0)
+    real = perf_cases.time_cases
+
+    def timed(builds: Any, *more: Any) -> perf_cases.TimedCases:
+        shutil.rmtree(tmp_path / "builds" / "2.2.2", ignore_errors=True)
+        return real(builds, *more)
+
+    monkeypatch.setattr(perf_cases, "time_cases", timed)
+    made = searched(home, tmp_path, name="pt7_slow_pool")
+    assert made.sentence == ("The slow-down went after 2.1.2 and no later than 2.3.1 (2.2.2 cannot be tested).")
+    assert rows(tmp_path / "e.duckdb", "SELECT count(*) FROM bisection_steps WHERE version = '2.2.2'") == [(0,)]
+
+
+def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: Path) -> None:
+    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS[:2], 1e-5))
+    builds = Registry(home).installed()
+    limits = perf.Rules.load().limits
+
+    class Removes(Silent):
+        def advanced(self, count: int) -> None:
+            shutil.rmtree(tmp_path / "builds" / "2.1.2", ignore_errors=True)
+
+    made = perf.time_calls(builds, [CALL], limits, 6, Removes())
+    assert set(made.times["pool"]) == {"2.0.1"}
+    assert any(at == "2.1.2" and "No such file" in why for _, at, why in made.failed)
+    case = case_of(TIMED.format(slow=dict.fromkeys(VERSIONS, 2.0)))
+    timed = perf_cases.time_cases(builds, [case], limits, 6, Silent())
+    assert set(timed.pairs[case.name]) == {"2.0.1"}
+    assert [(at, "No such file" in why) for _, at, why in timed.failed] == [("2.1.2", True)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ({"call": "frobnicate"}, "no call 'frobnicate'"),
+        ({"call": "pool", "name": "7"}, "give one thing"),
+        ({"name": "7", "margin": 0.03}, "--margin goes with --call"),
+        ({"call": "pool", "runs": 3}, "--runs 3: a ratio has an interval from 6 processes on"),
+        ({"call": "pool", "where": Where("ray", None)}, "times are measured on this machine only"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused(home: Path, tmp_path: Path, request_: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        searched(home, tmp_path, **request_)

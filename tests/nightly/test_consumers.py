@@ -1,0 +1,147 @@
+"""What embers writes, read by the programs that it is written for: Datasette, mlcroissant, Hugging Face datasets, pre-commit.
+
+They are no part of the set-up: `.ci/run` installs `tests/consumers.txt` into an environment of its own and names its
+interpreter in CONSUMERS_PYTHON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+import yaml
+
+from report_data import NUMBER, hostile
+from support import run_embers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PYTHON = os.environ.get("CONSUMERS_PYTHON", "")
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.skipif(not PYTHON, reason="CONSUMERS_PYTHON names no interpreter with tests/consumers.txt"),
+]
+RECORDS = """
+import json, sys, mlcroissant
+dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
+print(json.dumps({one.name: sum(1 for _ in dataset.records(one.id)) for one in dataset.metadata.record_sets}))
+"""
+ROWS = """
+import json, sys, datasets
+names = datasets.get_dataset_config_names(sys.argv[1])
+loaded = {name: datasets.load_dataset(sys.argv[1], name, split="train") for name in names}
+print(json.dumps({name: [len(table), table.column_names] for name, table in loaded.items()}))
+"""
+
+
+def asked(*words: object, folder: Path) -> str:
+    """What a program of that environment prints; its caches lie in a folder, and it reaches no network."""
+    outside = {"HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
+    done = subprocess.run(
+        [PYTHON, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=folder,
+        env=os.environ | outside,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """Some items of the catalog, with hostile texts."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("consumers") / "e.duckdb")
+
+
+@pytest.fixture(scope="module")
+def dataset(database: Path) -> Path:
+    """The dataset of them."""
+    place = database.parent / "dataset"
+    done = run_embers("export", "--dataset", place, "--database", database)
+    assert done.returncode == 0, done.stderr
+    return place
+
+
+def rows_of(dataset: Path) -> dict[str, int]:
+    """Rows of each table of a dataset."""
+    with duckdb.connect() as connection:
+        files = sorted((dataset / "data").glob("*.parquet"))
+        return {path.stem: connection.read_parquet(str(path)).count("*").fetchall()[0][0] for path in files}
+
+
+def test_datasette_serves_the_tables_with_their_descriptions(database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "embers.sqlite"
+    done = run_embers("report", "--database", database, "--out", tmp_path / "site", "--sqlite", path)
+    assert done.returncode == 0, done.stderr
+    words = ("-m", "datasette", path, "--metadata", tmp_path / "embers.metadata.json", "--get")
+    (row,) = json.loads(asked(*words, f"/embers/items.json?number={NUMBER}&_shape=array", folder=tmp_path))
+    assert row["number"] == NUMBER
+    page = asked(*words, "/embers/verdicts", folder=tmp_path)
+    described = json.loads((tmp_path / "embers.metadata.json").read_text())["databases"]["embers"]["tables"]["verdicts"]
+    assert described["description"].split(".")[0] in page
+    assert "<script>globalThis.hit" not in asked(*words, "/embers/items", folder=tmp_path)
+
+
+def test_mlcroissant_takes_the_description_and_reads_every_table(dataset: Path, tmp_path: Path) -> None:
+    read = json.loads(asked("-c", RECORDS, dataset / "croissant.json", folder=tmp_path).splitlines()[-1])
+    assert read == rows_of(dataset)
+
+
+def test_the_datasets_library_loads_every_table_of_the_card(dataset: Path, tmp_path: Path) -> None:
+    read = json.loads(asked("-c", ROWS, dataset, folder=tmp_path).splitlines()[-1])
+    assert {name: count for name, (count, _) in read.items()} == {n: c for n, c in rows_of(dataset).items() if c}
+    assert all(columns for _, columns in read.values())
+
+
+def git(folder: Path, *words: object) -> None:
+    """Run git in a folder, as somebody."""
+    somebody = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *somebody, *map(str, words)], cwd=folder, check=True, capture_output=True)
+
+
+def hook(tmp_path: Path, code: str) -> Sequence[str]:
+    """A repository with a file that is staged, in which this checkout's hook runs, and the words that run it."""
+    work = tmp_path / "work"
+    work.mkdir()
+    git(work, "init", "--quiet")
+    (work / "train.py").write_text(code, encoding="utf-8")
+    git(work, "add", "train.py")
+    (declared,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    # The hook of the checkout, in the environment of the tests: pre-commit would install the whole package from the network.
+    program = f"{sys.executable} -m torch_embers {declared['entry'].partition(' ')[2]} --torch 2.6.0"
+    local = declared | {"language": "system", "entry": program}
+    config = {"repos": [{"repo": "local", "hooks": [local]}]}
+    (work / ".pre-commit-config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+    return ("-m", "pre_commit", "run", "--verbose", "embers-audit")
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)],
+)
+def test_the_pre_commit_hook_reads_the_files_of_the_commit_and_fails_by_its_threshold(
+    tmp_path: Path, line: str, code: int
+) -> None:
+    words = hook(tmp_path, f"import torch\n{line}\n")
+    outside = {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [PYTHON, *words],
+        cwd=tmp_path / "work",
+        env=os.environ | outside,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "train.py:2" in done.stdout

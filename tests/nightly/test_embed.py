@@ -1,0 +1,237 @@
+"""Embedding: the quick path equals the plain one, vectors depend on their text alone, and missing things are said clearly."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.embed import _no_hub, needed, texts, tiny  # noqa: F401 - fixtures
+from support import example_count
+from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, weights
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def quick(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> embedder.Embedder:
+    return embed.load_embedder(str(tiny), threads=1, cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="session")
+def plain(tiny: Path) -> embedder.Embedder:
+    return embed.load_embedder(str(tiny), fast=False, threads=1)
+
+
+def cosines(one: embedder.Vectors, two: embedder.Vectors) -> Any:
+    return (one * two).sum(axis=1)
+
+
+# ---- the quick path ---------------------------------------------------------------------------------------------
+
+
+def test_the_default_shape_takes_the_quick_path(quick: embedder.Embedder, plain: embedder.Embedder) -> None:
+    from torch_embers.classify.embedding import torch_embedder
+
+    assert isinstance(quick, onnx_embedder.GraphEmbedder)
+    assert isinstance(plain, torch_embedder.TorchEmbedder)
+    assert quick.dim == plain.dim == 32
+    assert quick.model_id != plain.model_id
+
+
+@settings(max_examples=example_count(40))
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_the_quick_path_agrees_with_sentence_transformers(
+    quick: embedder.Embedder, plain: embedder.Embedder, given_texts: list[str]
+) -> None:
+    from torch_embers.classify.embedding import prepare
+
+    assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepare.MIN_COSINE
+
+
+def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedder, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file
+
+    from torch_embers.classify.embedding import prepare
+
+    bert = graph.bert_of(tiny)
+    assert bert is not None
+    (tmp_path / "g.onnx").write_bytes(graph.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
+    tokens = onnx_embedder.Tokens(tiny / "tokenizer.json", bert.max_tokens)
+    exact = onnx_embedder.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
+    assert cosines(exact.encode(prepare.PROBES), plain.encode(prepare.PROBES)).min() > 0.99999
+
+
+@settings(max_examples=example_count(30))
+@given(st.lists(texts, min_size=1, max_size=6), st.randoms())
+def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_texts: list[str], random: Any) -> None:
+    together = quick.encode(given_texts)
+    order = list(range(len(given_texts)))
+    random.shuffle(order)
+    assert np.array_equal(quick.encode([given_texts[n] for n in order]), together[order])
+    assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
+
+
+def test_more_threads_give_the_same_bits(tiny: Path, quick: embedder.Embedder, tmp_path: Path) -> None:
+    many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
+    assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
+
+
+def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
+    started = time.process_time()
+    vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
+    assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
+    assert np.isfinite(vectors).all()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
+    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"conv {n}" for n in range(8)]
+    whole = quick.encode(texts)
+    monkeypatch.setattr(embedder, "CHUNK", 3)
+    assert quick.encode([]).shape == (0, 32)
+    assert np.array_equal(quick.encode(texts), whole)
+
+
+def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_embers.classify.embedding import prepare
+
+    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    monkeypatch.setattr(prepare, "prepare", lambda *_: pytest.fail("prepared again"))
+    second = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    assert second.model_id == first.model_id
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["graph.onnx", "tokenizer.json", "about.json"])
+def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name: str) -> None:
+    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path).encode(["conv grad"])
+    [place] = tmp_path.iterdir()
+    (place / name).write_bytes((place / name).read_bytes()[:-20] + b"x")
+    again = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
+    assert isinstance(again, onnx_embedder.GraphEmbedder)
+    assert np.array_equal(again.encode(["conv grad"]), first)
+
+
+def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from safetensors.numpy import load_file, save_file
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny, other)
+    before = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
+    tensors = load_file(other / "model.safetensors")
+    tensors["encoder.layer.0.output.dense.bias"] = tensors["encoder.layer.0.output.dense.bias"] + 1
+    save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
+    after = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
+    assert before.model_id != after.model_id
+
+
+def test_where_the_eight_bits_disagree_the_float_graph_is_used(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch_embers.classify.embedding import prepare, torch_embedder
+
+    agreed = iter([0.5, 0.99, 0.5, 0.5])
+    monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
+    assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
+
+
+def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch_embers.classify.embedding import prepare, torch_embedder
+
+    monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), torch_embedder.TorchEmbedder)
+
+
+@pytest.mark.parametrize(
+    ("file", "change"),
+    [
+        ("config.json", {"hidden_act": "relu"}),
+        ("config.json", {"model_type": "roberta"}),
+        ("config.json", {"position_embedding_type": "relative_key"}),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
+        ("sentence_bert_config.json", {"do_lower_case": True}),
+        ("config_sentence_transformers.json", {"default_prompt_name": "query"}),
+    ],
+)
+def test_a_model_of_another_shape_does_not_take_the_quick_path(
+    tiny: Path, tmp_path: Path, file: str, change: dict[str, Any]
+) -> None:
+    import shutil
+
+    shutil.copytree(tiny, tmp_path / "m")
+    path = tmp_path / "m" / file
+    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
+    assert graph.bert_of(tiny) is not None
+    assert graph.bert_of(tmp_path / "m") is None
+
+
+# ---- batches of the plain path ----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
+def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
+    from torch_embers.classify.embedding import torch_embedder
+
+    made = list(torch_embedder.batches(lengths, budget))
+    assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
+    for batch in made:
+        assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= budget
+
+
+def test_the_setting_names_another_model_and_an_argument_outranks_it(
+    tiny: Path, quick: embedder.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBERS_EMBEDDER", str(tiny))
+    assert embed.load_embedder(threads=1, cache=tmp_path).model_id == quick.model_id
+    with pytest.raises(InputError, match="no model 'nobody/nothing'"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
+    with pytest.raises(InputError, match="no model 'nobody/else'"):
+        embed.load_embedder(cache=tmp_path)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_cache_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
+        embed.load_embedder(str(tiny), cache=tmp_path / "c")
+
+
+def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "c").write_text("")
+    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
+        embed.load_embedder(str(tiny), cache=tmp_path / "c")
+
+
+# ---- the default model ------------------------------------------------------------------------------------------
+
+
+def test_the_packaged_model_knows_what_belongs_together(tmp_path: Path) -> None:
+    needed()
+    try:
+        folder = weights.model_folder()
+    except InputError as error:
+        pytest.skip(str(error))
+    weights.check_weights(folder, weights.DEFAULT_SHA256)
+    embedder = embed.load_embedder(weights.DEFAULT_MODEL, cache=tmp_path)
+    assert isinstance(embedder, onnx_embedder.GraphEmbedder)
+    assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
+    assert embedder.dim == 384
+    stride, layout, loader = embedder.encode(
+        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
+    )
+    assert stride @ layout > stride @ loader + 0.1

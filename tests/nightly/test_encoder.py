@@ -1,0 +1,172 @@
+"""The shipped encoder: nothing that is measured was learned from, its files are sealed, and each classifier keeps its own."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import json
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import support
+from helpers.encoder import (
+    TOOL,
+    asked,  # noqa: F401 - fixtures
+)
+from helpers.search import Words
+from torch_embers import cli, resources
+from torch_embers.classify.bundle import Bundle, shipped_folder
+from torch_embers.classify.embedding import embed, shipped, weights
+from torch_embers.settings import SHIPPED_EMBEDDER
+from torch_embers.store.records import Batch, Item
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+for module in ("excluded", "pairs", "command"):
+    importlib.import_module(f"embers_encoder.{module}")
+BENCH: Any = importlib.import_module("search")
+REPO = "pytorch/pytorch"
+
+
+def test_no_item_that_is_measured_is_learned_from(
+    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalog = json.loads(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    wild = [json.loads(line) for line in resources.data_file("wild_labels.jsonl").read_text("utf-8").splitlines()]
+    halves = [next(row for row in wild if row["part"] == part) for part in ("test", "development", "recent")]
+    with gzip.open(tmp_path / "mhnurf_pytorch.csv.gz", "wt", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows([["Number", "Title"], [901, "conv3d takes twice the memory of last year's"]])
+    body = "The kernel took the stride of the first argument for that of the second one."
+    items = [
+        *(Item(REPO, 910 + n, kind="pull", title=row["title"], body=body) for n, row in enumerate(halves)),
+        Item(REPO, catalog["number"], kind="issue", title="renamed since"),
+        Item(REPO, 901, kind="issue", title="also renamed since"),
+        Item(REPO, 920, kind="issue", title="a report of last week", created_at="2026-01-01T00:00:00Z"),
+        Item(REPO, 921, kind="pull", title="Speed up conv3d", body=f"{body} Fixes #901"),
+        Item(REPO, 930, kind="pull", title="Use the stride of the right argument", body=body),
+        Item(REPO, 931, kind="issue", title="eye_ is wrong for a view"),
+        Item(REPO, 932, kind="pull", title="eye_ reads the strides of views", body=body),
+    ]
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=items))
+        with writer.transaction() as connection:
+            connection.execute(
+                "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
+                f"VALUES ('{REPO}', 932, 'fixes', '{REPO}', 931, 'Fixes #931', 'body')"
+            )
+    (tmp_path / "pairs.csv").write_text("pairs,query,partner\nfix,931,932\nrelated,931,940\n", encoding="utf-8")
+    monkeypatch.setattr(TOOL.excluded, "MEASURED", tmp_path / "pairs.csv")
+    out = tmp_path / "made.json"
+    TOOL.command.main(["pairs", "--database", str(database), "--benchmarks", str(tmp_path), str(out)])
+    assert json.loads(capsys.readouterr().out)["measured and without a title here"] == 1  # 940
+    made = json.loads(out.read_text(encoding="utf-8"))
+    assert made["used"] == [930]
+    assert made["learn"]["pull_body"] == [["Use the stride of the right argument", body]]
+    assert {name: len(rows) for name, rows in made["learn"].items() if rows} == {"pull_body": 1}
+
+
+def test_the_pairs_that_are_measured_are_frozen_and_none_is_dropped_in_silence(database: Path) -> None:
+    with BENCH.PAIRS.open(encoding="utf-8", newline="") as file:
+        frozen = [(row["pairs"], int(row["query"]), int(row["partner"])) for row in csv.DictReader(file)]
+    assert Counter(name for name, _, _ in frozen) == {"related": 100, "same fix": 98, "fix": 150}
+    ends = {number for _, *pair in frozen for number in pair}
+    assert TOOL.excluded.measured_numbers() == ends
+    pulls = {pull for name, _, pull in frozen if name == "fix"}
+    items = [Item(REPO, n, kind="pull" if n in pulls else "issue", title=f"item {n}") for n in sorted(ends)]
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=items[1:]))
+    with pytest.raises(SystemExit, match=rf"^1 of {len(ends)} items .* #{items[0].number} \(issue\)$"):
+        BENCH.pairs(store)
+    with store.writer("test") as writer:
+        writer.commit(Batch(items=items[:1]))
+    assert [(name, *pair) for name, (_, pairs) in BENCH.pairs(store).items() for pair in pairs] == frozen
+
+
+def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path) -> None:
+    with gzip.open(tmp_path / "mhnurf_pytorch.csv.gz", "wt", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerow(["Number", "Title"])
+    names = ["sort", "topk", "cumsum", "einsum", "norm", "dot", "gather", "where", "eye", "kron", "roll", "flip"]
+    issues = [Item(REPO, 100 + n, kind="issue", title=f"{name} broken {name * 2}") for n, name in enumerate(names)]
+    pulls = [Item(REPO, 200 + n, kind="pull", title=f"repair {name} {name * 3}") for n, name in enumerate(names)]
+    store = Store(database)
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[*issues, *pulls]))
+        with writer.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
+                f"VALUES ('{REPO}', ?, 'fixes', '{REPO}', ?, '', 'body')",
+                [(200 + n, 100 + n) for n in range(len(names))],
+            )
+    made = TOOL.pairs.make(store, tmp_path, set())
+    chosen = {number for pair in made["choose"]["fix"] for number in pair}
+    assert chosen
+    assert made["learn"]["fix"]
+    assert chosen.isdisjoint(made["used"])
+    assert len(chosen) + len(made["used"]) == 2 * len(names)
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the shipped encoder that is loaded in its place."""
+    place = tmp_path / "copy"
+    shutil.copytree(shipped.folder(), place)
+    monkeypatch.setattr(shipped, "folder", lambda: place)
+    return place
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "said"),
+    [
+        ("graph.onnx", lambda path: path.unlink(), "graph.onnx is missing"),
+        ("about.json", lambda path: path.unlink(), "about.json is missing"),
+        ("graph.onnx", lambda path: path.write_bytes(path.read_bytes()[:-1] + b"x"), "by their SHA-256"),
+        ("tokenizer.json", lambda path: path.write_text("{}"), "by their SHA-256"),
+        ("about.json", lambda path: path.write_text(path.read_text().replace("encoder@", "encoder@0")), "SHA-256"),
+        ("about.json", lambda path: path.write_text("[" * 9_999), "by their SHA-256"),
+    ],
+)
+def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is_written(
+    copied: Path, database: Path, capsys: pytest.CaptureFixture[str], file: str, change: Any, said: str
+) -> None:
+    with Store(database).writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item(REPO, 1, title="wrong gradient")]))
+    before = database.read_bytes()
+    change(copied / file)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["classify", "--train", "--model", str(copied.parent / "made"), "--database", str(database)])
+    assert end.value.code == 3
+    [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert said in line
+    assert "reinstall torch-embers" in line
+    assert database.read_bytes() == before
+    assert not (copied.parent / "made").exists()
+
+
+def test_the_shipped_classifier_names_an_encoder_that_can_be_loaded(asked: list[str]) -> None:
+    embed.load_matching(Bundle.load(shipped_folder()).embedding)
+    assert asked[0] in (SHIPPED_EMBEDDER, weights.DEFAULT_MODEL)
+
+
+def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(
+    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    used = Bundle.load(shipped_folder()).embedding
+
+    def load(name: str | None = None, **_: object) -> Words:
+        return Words(name=f"{used}/words" if name else f"{SHIPPED_EMBEDDER}@0/words")
+
+    monkeypatch.setattr(embed, "load_embedder", load)
+    with Store(database).writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item(REPO, n, title=f"wrong gradient {n}") for n in (1, 2)]))
+    with pytest.raises(SystemExit) as end:
+        cli.main(["classify", "--database", str(database)])
+    assert end.value.code == 0, capsys.readouterr().err
+    made = support.rows(database, "SELECT model, count(*) FROM embeddings GROUP BY ALL ORDER BY ALL")
+    assert made == sorted([(f"{used}/words", 2), (f"{SHIPPED_EMBEDDER}@0/words", 2)])

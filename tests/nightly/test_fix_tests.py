@@ -1,0 +1,560 @@
+"""Tests of merged fixes: which tests a commit brings, what of their file a script needs, and what their runs say."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from helpers.fix_tests import (  # noqa: F401 - fixtures
+    ADDED,
+    FILE,
+    REPO,
+    case,
+    changed,
+    clone,
+    fixing,
+    linked,
+    one_test,
+    one_test_database,
+    only,
+    runs,
+    script,
+    stored_run,
+    torch,
+)
+from support import assert_clean_error, rows, run_embers
+from support import case_of as case_by_hand
+from torch_embers.errors import InputError
+from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
+from torch_embers.mine.git.gitrepo import Clone
+from torch_embers.progress import Silent
+from torch_embers.repro import bank, shipped_fix_tests
+from torch_embers.repro.fix_tests import reviews
+from torch_embers.repro.link import link_repros
+from torch_embers.run.batch import PROFILES
+from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests.report import yield_of
+from torch_embers.run.fix_tests.trial import class_tests
+from torch_embers.run.item_report import headline, report_of
+from torch_embers.run.status import Tracked, statuses_of
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from helpers.gitlog import Repository
+
+
+def table(store: Store) -> list[tuple[object, ...]]:
+    return rows(
+        store.path, "SELECT issues, path, test, status, reason FROM fix_tests ORDER BY committed_at DESC, path, test"
+    )
+
+
+def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, tmp_path: Path) -> None:
+    sha = fixing(clone, test__test_x_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    done = linked(clone, store)
+    assert (done.commits, done.read, done.tests) == (1, 1, {"script": 1})
+    assert table(store) == [(["123"], "test/test_x.py", "test_more", "script", None)]
+    [(name, origin, summary, oracle)] = rows(
+        store.path, "SELECT name, origin, summary, oracle FROM cases WHERE origin = 'fix_test'"
+    )
+    assert name.startswith(f"fix123_{sha[:8]}_")
+    assert "python test/test_x.py TestThing.test_more" in summary
+    assert (origin, oracle) == ("fix_test", "test")
+    assert rows(store.path, "SELECT number, relation FROM case_items") == [(123, "same")]
+    assert rows(store.path, "SELECT kind FROM artifacts ORDER BY 1") == [("runnable",), ("verbatim",)]
+    assert ("runner",) in rows(store.path, "SELECT action FROM edits")
+
+
+def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    fixing(clone, test__test_x_py=ADDED)
+    linked(clone, store)
+    assert linked(clone, store).read == 0
+    fixing(clone, "Closes #124", test__test_x_py=ADDED.replace("test_more", "test_most").replace("(1, 1)", "(2, 2)"))
+    assert linked(clone, store).read == 1
+    assert [row[2] for row in table(store)] == ["test_most", "test_more"]
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
+    """Whether a second run says what a run into an empty database says."""
+    query = "SELECT path, test, status, reason, name, first_release, first_release_by FROM fix_tests ORDER BY ALL"
+    cases = "SELECT name FROM cases WHERE current ORDER BY ALL"
+    linked(clone, store)
+    fresh = Store(tmp_path / "fresh.duckdb")
+    linked(clone, fresh)
+    same = all(rows(store.path, text) == rows(fresh.path, text) for text in (query, cases))
+    fresh.path.unlink()
+    return same
+
+
+def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(
+    clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    sha = fixing(clone, test__test_x_py=ADDED)
+    blob = clone("rev-parse", "HEAD:test/test_x.py")
+    place = clone.path / ".git" / "objects" / blob[:2] / blob[2:]
+    place.rename(tmp_path / "kept")
+    linked(clone, store)
+    assert table(store)[0][4] == "not_readable"
+    (tmp_path / "kept").rename(place)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][3] == "script"
+    stored_run(store, "2.1.2", 0)
+    assert classed(store)[0] == "never_seen"
+    clone("tag", "v2.1.0")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(link, "class_tests", interrupted)
+        linked(clone, store)  # stopped when all is read, and nothing has a class
+    assert as_fresh(clone, store, tmp_path)
+    assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(1,)]
+    clone.commit(f'Revert "Mend it"\n\nThis reverts commit {sha}.', test__test_x_py=FILE)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][4] == "reverted"
+    assert rows(store.path, "SELECT count(*) FROM fix_test_classes") == [(0,)]
+
+
+def test_a_revert_by_the_number_of_a_change_takes_back_what_landed_before_it(clone: Repository) -> None:
+    """Until 2022 changes came by way of Phabricator, and a revert named the number there and not always the hash."""
+
+    def lands(number: int, diff: str) -> str:
+        body = f"Fixes #{number}\n\nDifferential Revision: [{diff}](https://x/{diff})"
+        return clone.commit(f"Mend {number}\n\n{body}", test__test_x_py=f"{FILE}\n# {number}")
+
+    by_title, by_message, again = lands(11, "D11111111"), lands(22, "D22222222"), lands(33, "D33333333")
+    clone.commit("Revert D11111111: Mend 11\n\nTest Plan: revert-hammer", test__test_x_py=FILE)
+    clone.commit('Back out "Mend 22"\n\nOriginal Phabricator Diff: D22222222', test__test_x_py=f"{FILE}\n#")
+    clone.commit("Revert D33333333: [a] Mend 33", test__test_x_py=FILE)
+    relanded, kept = lands(33, "D33333333"), lands(44, "D44444444")
+    clone.commit("Keep D44444444\n\nOriginal Phabricator Diff: D44444444", test__test_x_py=FILE)
+    found = fix_commits(Clone(clone.path), REPO, revision_of(Clone(clone.path), "HEAD"), ("test/",))
+    reverted = {commit.sha: commit.is_reverted for commit in found}
+    assert reverted == {by_title: True, by_message: True, again: True, relanded: False, kept: False}
+
+
+def damage(clone: Repository, blob: str, content: Callable[[bytes], bytes]) -> None:
+    place = clone.path / ".git" / "objects" / blob[:2] / blob[2:]
+    place.chmod(0o644)
+    place.write_bytes(content(place.read_bytes()))
+
+
+def test_a_damaged_object_costs_itself_and_nothing_behind_it(clone: Repository) -> None:
+    ways = (lambda raw: raw[: len(raw) // 2], lambda _: b"no object", lambda raw: raw[:-6] + bytes(6), lambda _: b"")
+    whole, broken = [], []
+    for number, way in enumerate(ways):
+        clone.commit("One", test__test_x_py=f"{FILE}\n# {number}", test__test_y_py=f"{FILE}\n# whole {number}")
+        broken.append(clone("rev-parse", "HEAD:test/test_x.py"))
+        whole.append(clone("rev-parse", "HEAD:test/test_y.py"))
+        damage(clone, broken[-1], way)
+    asked = [blob for pair in zip(broken, whole, strict=True) for blob in pair]
+    found = list(contents(Clone(clone.path), asked))
+    assert [blob for blob, _ in found] == asked
+    assert [content for blob, content in found if blob in broken] == [None] * len(ways)
+    assert [content and content[-8:] for blob, content in found if blob in whole] == [
+        f" whole {number}".encode() for number in range(len(ways))
+    ]
+
+
+def test_a_run_that_stopped_in_the_middle_goes_on_where_it_was(
+    clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 4):
+        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED.replace("(1, 1)", f"({number}, {number})"))
+    store, written, really = Store(tmp_path / "e.duckdb"), [], link._write
+    monkeypatch.setattr(link, "BATCH", 1)
+
+    def stops(*arguments: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        written.append(really(*arguments))
+
+    monkeypatch.setattr(link, "_write", stops)
+    with pytest.raises(KeyboardInterrupt):
+        linked(clone, store)
+    assert len(table(store)) == 1
+    monkeypatch.setattr(link, "_write", really)
+    assert linked(clone, store).read == 2
+    assert len(table(store)) == 3
+    assert as_fresh(clone, store, tmp_path)
+
+
+def test_a_clone_without_its_trees_gives_a_reason_per_commit(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    tree = clone("rev-parse", "HEAD:test")
+    place = clone.path / ".git" / "objects" / tree[:2] / tree[2:]
+    place.rename(tmp_path / "kept")
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert table(store) == [(["123"], None, None, "not_possible", "not_readable")]
+    (tmp_path / "kept").rename(place)
+    assert as_fresh(clone, store, tmp_path)
+    assert table(store)[0][3] == "script"
+
+
+def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, "Fixes #1", torch__nn_py="x = 1")
+    fixing(clone, "Fixes #2", test__test_x_py=FILE.replace("x + SIZE", "SIZE + x").replace("test_new", "test_before"))
+    fixing(clone, " ".join(f"Fixes #{n}." for n in range(30, 40)), test__test_x_py=ADDED)
+    bad = fixing(clone, "Fixes #4", test__test_y_py=FILE)
+    clone.commit(f'Revert "Mend it"\n\nThis reverts commit {bad}.', test__test_y_py="")
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    found = rows(store.path, "SELECT issues[1], reason FROM fix_tests ORDER BY committed_at DESC, path, test")
+    assert found == [("4", "reverted"), ("30", "many_issues"), ("2", "no_test_changed"), ("1", "no_test_file")]
+
+
+def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Repository, tmp_path: Path) -> None:
+    many = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(13))
+    fixing(
+        clone,
+        test__test_x_py=FILE.replace("test_new", "test_before").replace("    def test_old", f"{many}    def test_old"),
+    )
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert rows(store.path, "SELECT status, reason, count(*) FROM fix_tests GROUP BY ALL") == [
+        ("not_possible", "many_tests", 13)
+    ]
+
+
+def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    found = []
+    for text in (ADDED, ADDED.replace("(1, 1)", "(2, 2)"), FILE, "print 'two'"):
+        clone.commit("Go on", test__test_x_py=text)
+        linked(clone, store)
+        found += rows(store.path, "SELECT status, later FROM fix_tests")
+    assert found == [("script", later) for later in ("same", "changed", "gone", "gone")]
+
+
+def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    database = tmp_path / "e.duckdb"
+    done = run_embers("mine", "--source", "git", clone.path, "--fix-tests", "--database", database)
+    assert "1 commits fix issues; 1 read now; 1 tests make a script" in done.stdout
+    own = "SELECT test, status FROM fix_tests WHERE provenance = 'own'"
+    assert rows(database, own) == [("test_more", "script")]
+    assert_clean_error(run_embers("mine", "--fix-tests", "--database", database), 3, "--source git CLONE")
+
+
+def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:
+    clone("mv", "test/test_x.py", "test/test_y.py")
+    fixing(clone, test__test_y_py=ADDED)
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert [row[1:3] for row in table(store)] == [("test/test_y.py", "test_more")]
+
+
+def test_a_clone_without_the_contents_gives_a_reason_per_file(clone: Repository, tmp_path: Path) -> None:
+    fixing(clone, test__test_x_py=ADDED)
+    blob = clone("rev-parse", "HEAD:test/test_x.py")
+    (clone.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    assert [row[3:] for row in table(store)] == [("not_possible", "not_readable")]
+
+
+def test_no_process_is_started_per_commit(clone: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1, 31):
+        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED + f"\n# {number}\n")
+    opened = Clone(clone.path)
+    tip = revision_of(opened, "HEAD")
+    started: list[object] = []
+    really = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(a) or really(*a, **k))
+    assert len(fix_commits(opened, REPO, tip, ["test/"])) == 30
+    assert len(started) == 2
+
+
+def classed(store: Store) -> tuple[object, ...]:
+    with store.writer("test") as writer:
+        class_tests(store, writer, REPO)
+    [found] = rows(store.path, "SELECT class, reason, failed, passed, unusable, validated_before FROM fix_test_classes")
+    return found
+
+
+def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Writer:
+        @contextmanager
+        def transaction(self) -> Iterator[Any]:
+            with one_test.writer("test") as writer, writer.transaction() as connection:
+                yield connection
+
+    class Ledger:
+        def __init__(self, *_: object) -> None: ...
+        def note_builds(self, builds: Iterable[Any]) -> dict[str, str]:
+            return {build.identity: "e" for build in builds}
+
+    asked: list[str] = []
+
+    def run(_ledger: object, place: Any, tests: Sequence[object], *_: object) -> int:
+        asked.append(place.build.name)
+        if asked == ["1.13.1", "2.0.1"]:
+            raise KeyboardInterrupt
+        stored_run(one_test, place.build.name, int(place.build.name == "1.13.1"), "AssertionError: 3 != 4")
+        return len(tests)
+
+    for name, fake in (("Ledger", Ledger), ("placed_here", lambda build: build), ("_run", run)):
+        monkeypatch.setattr(trial, name, fake)
+    builds: Any = [
+        SimpleNamespace(identity=version, public_version=version, name=version)
+        for version in ("1.12.1", "1.13.1", "2.0.1", "2.15.0")
+    ]
+    request = trial.TrialRequest(REPO, builds, trial.Draw(sample=5))
+    more: Any = (Writer(), None, request, Silent())
+    with pytest.raises(KeyboardInterrupt):
+        trial.run_trials(one_test, *more)
+    assert trial.run_trials(one_test, *more) == 3
+    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "1.12.1"]  # the fix came with 2.0.0
+    assert trial.run_trials(one_test, *more) == 0
+    assert classed(one_test)[:2] == ("validated", None)
+
+
+def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test) == ("validated", None, ["1.13.1"], ["2.0.1"], [], "1.13.1")
+    [case] = [case for case in bank.load(one_test) if case.origin == "fix_test"]
+    assert (case.signature_texts, case.known_bad) == (("AssertionError: N != N",), ("1.13.1",))
+    assert PROFILES[case.origin] == "hostile"
+    fixed = {(REPO, 123): Tracked("closed", "fixed")}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs", "absent"]}).values()) == {"fixed"}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs", "absent", "occurs"]}).values()) == {"regressed"}
+    assert set(statuses_of([case], fixed, {case.hash: ["occurs"]}).values()) == {"closed_but_occurs"}
+    assert classed(one_test)[0] == "validated"  # its trial runs belong to it still
+
+
+def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store) -> None:
+    by_hand = case_by_hand(issues=[f"{REPO}#123"], relation="same")
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        bank.save(connection, [by_hand])
+    assert [found["origin"] for found in report_of(one_test, REPO, 123).cases] == ["curated", "fix_test"]
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    [fix] = [found for found in bank.load(one_test) if found.origin == "fix_test"]
+    closed = {(REPO, 123): Tracked("closed", "fixed")}
+    for seen, status in (("absent", "fixed"), ("occurs", "regressed"), ("not_seen", "undecided")):
+        verdicts = {by_hand.hash: ["occurs", "absent", "absent"], fix.hash: ["occurs", "absent", seen]}
+        assert set(statuses_of([by_hand, fix], closed, verdicts).values()) == {status}
+
+
+def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what_a_clone_says(
+    one_test: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    facts = tmp_path / "facts.csv"
+    with one_test.read() as connection:
+        shipped_fix_tests.write(connection, facts)
+    monkeypatch.setattr(shipped_fix_tests, "resources", SimpleNamespace(data_file=lambda _: facts))
+    other = Store(tmp_path / "other.duckdb")
+    with other.writer("test", create=True) as writer, writer.transaction() as connection:
+        shipped_fix_tests.load(connection)
+    assert yield_of(other, REPO) == yield_of(one_test, REPO)
+    own, shipped = report_of(one_test, REPO, 123).fix_tests, report_of(other, REPO, 123).fix_tests
+    assert [row | {"provenance": "shipped"} for row in own] == shipped
+    assert shipped[0]["command"].endswith("&& python test/test_x.py TestThing.test_more")
+    assert "TestThing.test_more, fails on torch 1.13.1 and passes on 2.0.1 (" in headline(report_of(other, REPO, 123))
+    hostile = "test/$(evil) x.py"
+    with other.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE fix_tests SET path = ?", [hostile])
+    assert f"python '{hostile}' TestThing" in report_of(other, REPO, 123).fix_tests[0]["command"]
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        shipped_fix_tests.load(connection)
+        assert connection.execute("SELECT DISTINCT provenance FROM fix_tests").fetchall() == [("own",)]
+    facts.write_text("name,commit_sha\n1,2\n")
+    with other.writer("test") as writer, writer.transaction() as connection, pytest.raises(InputError, match="anew"):
+        shipped_fix_tests.load(connection)
+
+
+def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bank, "shipped", list)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO items BY NAME SELECT 123 AS number, 'pytorch/pytorch' AS repo, 'issue' AS kind, "
+            "'closed' AS state, 'wrong sum' AS title, 'The sum is wrong.' AS body, "
+            "['module: correctness (silent)'] AS labels, 'x' AS content_hash"
+        )
+        connection.execute(
+            "INSERT INTO components BY NAME SELECT 'pytorch/pytorch' AS repo, 123 AS number, 'data_path' AS component, "
+            "'aten' AS subcomponent, false AS strict, 'text' AS evidence, 'sum' AS detail"
+        )
+    link_repros(one_test, None, Silent())
+    told = "SELECT status, reason FROM extractions"
+    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    classed(one_test)
+    link_repros(one_test, None, Silent())
+    assert rows(one_test.path, told) == [("fix_test", None)]
+    monkeypatch.setattr(bank, "counted_fix_tests", lambda _: [])
+    link_repros(one_test, None, Silent())
+    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
+
+
+def test_of_a_test_with_more_variants_than_run_both_numbers_are_kept(one_test: Store) -> None:
+    stored_run(one_test, "2.0.1", 0)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE runs SET stdout = 'warming up' || chr(10) || '60 of 2001 variants ran, 58 pass'")
+    classed(one_test)
+    assert rows(one_test.path, "SELECT variants_run, variants FROM fix_test_classes") == [(60, 2001)]
+
+
+def test_a_traceback_that_was_cut_leaves_the_outcome_of_the_run(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1)
+    stored_run(one_test, "2.0.1", 0)
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE runs SET outcome = 'reproduced', signature = 'ValueError: x' WHERE exit_code = 1")
+    assert classed(one_test)[0] == "validated"
+
+
+def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: Store) -> None:
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "never_seen"
+    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    [case] = bank.load(one_test, ["123"], REPO)
+    assert bank.load(one_test, [case.name]) == [case]
+
+
+def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_again(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == "fails_after"
+    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    [case] = bank.load(one_test, ["123"], REPO)
+    for verdict, counted in (("wrong", []), ("unclear", []), ("right", [case])):
+        read = reviews.Review(case=case.name, failure="after", annotator="a", verdict=verdict, why="read")
+        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
+        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
+
+
+def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "validated"
+    [case] = bank.load(one_test, ["123"], REPO)
+    for verdict, counted in (("wrong", []), ("unclear", [case]), ("right", [case])):
+        read = reviews.Review(case=case.name, failure="before", annotator="a", verdict=verdict, why="read")
+        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
+        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
+
+
+NO_SIGNATURE = "received an invalid combination of arguments -"
+
+
+def test_a_known_argument_with_a_refused_value_is_a_failure(one_test: Store) -> None:
+    failure = f"TypeError: f() {NO_SIGNATURE} got (Tensor, x=float), but expected one of:\n * (Tensor y, int x)"
+    stored_run(one_test, "1.13.1", 1, failure)
+    stored_run(one_test, "2.0.1", 0)
+    assert classed(one_test)[0] == "validated"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "failure", "frame", "reason"),
+    [
+        (1, "TypeError: f() got an unexpected keyword argument 'x'", "", "lacks_interface"),
+        (1, "TypeError: f() missing 2 required keyword-only arguments: 'x' and 'y'", "", "lacks_interface"),
+        (1, "AttributeError: module 'torch' has no attribute 'y'", "", "lacks_interface"),
+        (1, "ValueError: Unexpected keyword arguments: x", "", "lacks_interface"),
+        (1, "AttributeError: M does not have a field with name 'z'", "", "lacks_interface"),
+        (
+            1,
+            f"TypeError: f() {NO_SIGNATURE} got (Tensor, y=int), but expected one of:\n * (Tensor x)",
+            "",
+            "lacks_interface",
+        ),
+        (
+            1,
+            f"TypeError: f() {NO_SIGNATURE} got (y=int, ), but expected one of:\n * (Tensor x) keywords were incorrect: z, y",
+            "",
+            "lacks_interface",
+        ),
+        (1, "KeyError: 'x'", 'test\n  File "torch/testing/_internal/common.py", line 5, in make', "testing_package"),
+        (1, "AssertionError: 'a' != 'b'", "assertExpectedInline", "expected_text"),
+        (1, "RuntimeError: Found no NVIDIA driver on your system", "", "needs_device"),
+        (1, 'AssertionError: "low must be less" does not match "low is not less"', "", "expected_text"),
+        (1, "torch.onnx.errors.OnnxExporterError: Module onnx is not installed!", "", "needs_package"),
+        (1, "AssertionError: GRAPH_EXECUTOR must be set", "", "needs_runner"),
+        (125, "ImportError: cannot import name 'z'", "", "lacks_interface"),
+        (125, "ValueError: fixture", "setUp", "not_loaded"),
+    ],
+)
+def test_a_failure_of_the_harness_says_nothing(
+    one_test: Store, exit_code: int, failure: str, frame: str, reason: str
+) -> None:
+    stored_run(one_test, "2.0.1", exit_code, failure, frame)
+    assert classed(one_test)[:2] == ("unusable", reason)
+
+
+def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test: Store) -> None:
+    assert "no share can be given" in yield_of(one_test, REPO).sentence()
+    assert yield_of(one_test, REPO).decided() == "No test was run yet."
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == "fails_after"
+    found = yield_of(one_test, REPO)
+    assert found.decided().startswith("Of 1 tests that ran and need no accelerator, 0 are decided")
+    others = [
+        {"class": "never_seen", "reason": "passes_before", "tests": 6},
+        {"class": "unusable", "reason": "needs_device", "tests": 9},
+    ]
+    assert "Of 6 tests that ran and need no accelerator, 6 (100 %, " in replace(found, rows=others).decided()
+    assert (found.alive.issues, found.alive.fails, found.alive.open) == (1, 1, 1)
+    assert "tests of 1 were run and of 1 decided. Of 1 issues" in found.sentence()
+    counted = [[row[key] for key in ("class", "commits", "released", "on_newest", "holds")] for row in found.merged]
+    assert counted == [["fails_after", 1, 1, 1, 0], ["all", 1, 1, 1, 0]]
+    assert found.counted("folder", "class") == [("test", "fails_after", 1)]
+    assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
+
+
+def test_the_yield_fits_a_terminal_of_80_columns(one_test: Store) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(one_test, "2.0.1", 0)
+    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    classed(one_test)
+    done = run_embers("fix-tests", "--database", one_test.path, COLUMNS="80")
+    lines = done.stdout.splitlines()
+    assert max(len(line) for line in lines if not line.endswith(".")) < 80  # sentences wrap
+    [heads] = [line for line in lines if line.startswith("commits")]
+    assert heads.split() == ["commits", "all", "1", "issue", "newest", "hold", "released", "days", "from", "to"]
+    assert "    passes on 2.0.1; fails on 1.13.1, 2.1.2" in lines
+
+
+def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
+    done = run_embers("fix-tests", "--database", one_test.path)
+    assert "not_run" in done.stdout
+    assert "1 commits that fix issues were read" in " ".join(done.stdout.split())
+    done = run_embers("show", "123", "--database", one_test.path)
+    assert "python test/test_x.py TestThing.test_more" in " ".join(done.stdout.split())
+    with one_test.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("INSERT INTO items (repo, number, kind, state) VALUES (?, 123, 'issue', 'closed')", [REPO])
+    done = run_embers("list", "--origin", "fix_test", "--database", one_test.path)
+    assert "123" in done.stdout
+    assert_clean_error(
+        run_embers("fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
+    )

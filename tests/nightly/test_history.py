@@ -1,0 +1,320 @@
+"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torch_embers.link.stage import link_changed
+from torch_embers.mine import readers, runner
+from torch_embers.mine.files.jsonl import KIND, JsonlSource
+from torch_embers.mine.git.commits import fixed_numbers
+from torch_embers.mine.pages import make_page
+from torch_embers.store.records import Batch, Comment, Commit, Item, PullFile
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+SHA = "a" * 40
+OTHER_SHA = "b" * 40
+
+
+def line(**values: Any) -> bytes:
+    record = {"sha": SHA, "committed": "2021-04-27T01:01:01-07:00", "message": "", "files": [], "files_total": 0}
+    return json.dumps(record | values).encode() + b"\n"
+
+
+def read(*lines: bytes) -> Batch:
+    return readers.read(make_page(REPO, "jsonl", KIND, "commits.jsonl:1", b"".join(lines)))
+
+
+def stored(path: Path, *batches: Batch) -> Store:
+    store = Store(path)
+    with store.writer("test", create=True) as writer:
+        for batch in batches:
+            writer.commit(batch)
+    return store
+
+
+def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query).fetchall()
+
+
+GHSTACK = """[inductor] Keep strides of views
+
+Fixes #55000.
+
+[ghstack-poisoned]
+
+ghstack-source-id: 9bc6dee0b427819f978bfabccb72727ba8be2f81
+Pull-Request-resolved: https://github.com/pytorch/pytorch/pull/56000
+
+Pull Request resolved: https://github.com/pytorch/pytorch/pull/56001
+Approved by: https://github.com/ann
+ghstack dependencies: #55998, #55999
+"""
+"""A stack is landed with no number in its subjects; a change that was submitted twice names both, the landed one last."""
+
+
+def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
+    batch = read(line(message=GHSTACK))
+    assert [commit.pull_number for commit in batch.commits] == [56001]
+    assert [(item.number, item.kind, item.title) for item in batch.items] == [
+        (56001, "pull", "[inductor] Keep strides of views"),
+        (55000, "issue", None),
+    ]
+    store = stored(tmp_path / "e.duckdb", batch)
+    link_changed(store)
+    found = rows(store, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert found == [
+        ("fixes", 55000),
+        ("lands", 56001),
+        ("stacked_with", 55998),
+        ("stacked_with", 55999),
+    ]
+
+
+def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
+    path = tmp_path / "commits.jsonl.gz"
+    with gzip.open(path, "wb") as stream:
+        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
+        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
+    store = Store(tmp_path / "e.duckdb")
+    report = runner.mine(store, JsonlSource(REPO, [path]))
+    assert (report.commits, report.items) == (2, 2)
+    tables = ("items", "commits", "commit_files", "pull_files", "links")
+    first = {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables}
+    assert {(row[0], row[1]) for row in rows(store, "SELECT relation, target_number FROM links")} == {
+        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
+    }
+    runner.replay(store)
+    assert {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables} == first
+
+
+# --- a tracker wins --------------------------------------------------------------------------------------------
+
+GIT_PULL = Item(
+    *(REPO, 5, "pull", "As merged", "body of the commit"),
+    *(None, None, "closed", "merged"),
+    merged_at="2021-01-02T00:00:00Z",
+    merge_sha=SHA,
+    source="git",
+)
+GIT_LATER = Item(
+    REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git"
+)
+GIT_ISSUE = Item(REPO, 5, "issue", source="git")
+CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
+EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")
+API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
+
+
+@pytest.mark.parametrize(
+    ("statements", "wanted"),
+    [
+        ((GIT_PULL, GIT_ISSUE), ("pull", "As merged", "closed", SHA)),
+        ((GIT_PULL, GIT_LATER), ("pull", "As merged again", "closed", OTHER_SHA)),
+        ((GIT_PULL, CATALOG), ("pull", "Catalog's title", "closed", SHA)),
+        ((GIT_PULL, EVENT), ("pull", "As merged", "open", SHA)),
+        ((GIT_PULL, API, GIT_ISSUE), ("pull", "Title", "closed", SHA)),
+        ((GIT_PULL, GIT_LATER, CATALOG, GIT_ISSUE), ("pull", "Catalog's title", "closed", OTHER_SHA)),
+    ],
+)
+def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
+    tmp_path: Path, statements: tuple[Item, ...], wanted: tuple[object, ...]
+) -> None:
+    first, second = Batch(), Batch()
+    orders = list(itertools.permutations(statements))
+    for place, order in enumerate(orders * 2):
+        cut = 1 if place < len(orders) else len(order)
+        numbered = [replace(item, number=place + 1) for item in order]
+        first.items += numbered[:cut]
+        second.items += numbered[cut:]
+    store = stored(tmp_path / "e.duckdb", first, second)
+    assert rows(store, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
+    assert rows(store, "SELECT count(*) FROM items") == [(2 * len(orders),)]
+
+
+def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
+    git = [PullFile(REPO, 5, "a.py", source="git"), PullFile(REPO, 5, "only_in_git.py", source="git")]
+    api = [PullFile(REPO, 5, "a.py", "modified", 3, 4, source="graphql")]
+    orders = ((git, api), (api, git), ([*git, *api], []), ([*api, *git], []), (git, []))
+    first, second = Batch(), Batch()
+    for number, parts in enumerate(orders, start=1):
+        for batch, part in zip((first, second), parts, strict=True):
+            batch.pull_files += [replace(file, number=number) for file in part]
+    store = stored(tmp_path / "e.duckdb", first, second)
+    wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
+    assert rows(store, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
+
+
+# --- links -------------------------------------------------------------------------------------------------------
+
+
+def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
+    message = "Their change (#5)\n\nFixes #6. See https://github.com/pytorch/pytorch/issues/77"
+    foreign = Commit(REPO, SHA, subject="Their change (#5)", message=message, line="foreign")
+    own = Commit(REPO, OTHER_SHA, subject="[auto] Update onnx to b8c4238 - Docs (#714)", message="[auto]", line="main")
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[foreign, own]))
+    link_changed(store)
+    assert rows(store, "SELECT relation, target_number FROM links") == [("mentions", 77)]
+
+
+def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
+    store = stored(path, Batch(commits=list(commits)))
+    link_changed(store)
+    return rows(store, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL")
+
+
+LANDED = Commit(
+    *(REPO, OTHER_SHA),
+    committed_at="2021-01-01T00:00:00Z",
+    subject="Faster cat (#51000)",
+    message="Faster cat (#51000)\n\nfbshipit-source-id: 3cbeb728297a4466d8c9e3b0a1b2c3d4e5f60718",
+    pull_number=51000,
+)
+
+
+def revert(subject: str, body: str = "", **values: Any) -> Commit:
+    message = f"{subject}\n\n{body}"
+    return Commit(REPO, SHA, committed_at="2021-01-03T00:00:00Z", subject=subject, message=message, **values)
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "rule"),
+    [
+        ("Revert D27864296: other words", "Original commit changeset: 3cbeb728297a", "original-changeset"),
+        ("Revert D27864296: [pytorch][PR] Faster cat", "", "same-title"),
+        ('Back out "Faster cat" (#51003)', "", "same-title"),
+    ],
+)
+def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
+    tmp_path: Path, subject: str, body: str, rule: str
+) -> None:
+    taking_out = revert(subject, body, pull_number=51003)
+    found = [row for row in linked(tmp_path / "e.duckdb", LANDED, taking_out) if row[1] == rule]
+    assert [(number, sha) for _, _, number, sha in found] == [(51000, OTHER_SHA)]
+
+
+def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
+    own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
+    again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
+    store = stored(
+        tmp_path / "e.duckdb", Batch(commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")])
+    )
+    link_changed(store)
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[LANDED]))
+    link_changed(store)
+    assert rows(store, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
+
+
+def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path) -> None:
+    closing = revert("Add x (#51003)", "Closes https://github.com/pytorch/pytorch/pull/51003", pull_number=51003)
+    assert [row[:3] for row in linked(tmp_path / "e.duckdb", closing)] == [("lands", "title-number", 51003)]
+
+
+@pytest.mark.parametrize(
+    "later", [{"line": "foreign"}, {"pull_number": 51003}, {"committed_at": "2020-01-01T00:00:00Z"}]
+)
+def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, later: dict[str, Any]) -> None:
+    known = revert("Add flip (#51003)", "Fixes #51000", line="main")
+    fresh = linked(tmp_path / "fresh.duckdb", replace(known, **later))
+    linked(tmp_path / "e.duckdb", known)
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[replace(known, **later)]))
+    link_changed(store)
+    query = f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
+    assert rows(store, query) == fresh
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"This reverts commit {OTHER_SHA[:10]}.",
+        f"This reverts commit {OTHER_SHA}.",
+        "Original commit changeset: 3cbeb728297a",
+    ],
+)
+def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Path, body: str) -> None:
+    """And loses its number where the commit landed none."""
+    said = revert("x", body) if "changeset" in body else None
+    asking = Item(REPO, 60000, "pull", "Back", "" if said else body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], commits=[LANDED, *([said] if said else [])]))
+    query = f"SELECT target_number FROM links WHERE starts_with('{OTHER_SHA}', target_sha)"
+    for number in (51000, None, 51007):
+        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        link_changed(store)
+        assert rows(store, query) == [(number,)]
+
+
+@pytest.mark.parametrize("length", [10, 40])
+def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_place(
+    tmp_path: Path, length: int
+) -> None:
+    body = f"This reverts commit {OTHER_SHA[:length]}."
+    asking = Item(REPO, 60000, "pull", "Back", body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    said = Comment(REPO, 60000, "1", body=f"See https://github.com/{REPO}/commit/{OTHER_SHA[:length]}")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], comments=[said]))
+    query = "SELECT found_in, target_number FROM links WHERE number = 60000 ORDER BY ALL"
+    for number in (60000, None, 60000, 51000, 60000, 51007):
+        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        link_changed(store)
+        found = [] if number == 60000 else [("body", number), ("comment", number)]
+        assert rows(store, query) == found
+
+
+def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:
+    body = "Fixes #50001\r\n" + "".join(f"* Theirs {n} (#{n})\r\n\r\nFixes #{n + 900}\r\n" for n in range(50100, 50112))
+    merged = revert("Add flip (#51003)", body, pull_number=51003)
+    links = linked(tmp_path / "e.duckdb", merged)
+    assert [number for relation, _, number, _ in links if relation == "fixes"] == [50001]
+    assert fixed_numbers(REPO, merged.subject or "", merged.message or "") == [50001]
+
+
+THEIRS = "alice/vision"
+
+
+@pytest.mark.parametrize(
+    ("body", "link"),
+    [
+        (f"Fixes {REPO}#7", (THEIRS, 5, REPO, 7)),
+        (f"Fixes {REPO}#5", (THEIRS, 5, REPO, 5)),
+        (f"Superseded by {REPO}#7", (REPO, 7, THEIRS, 5)),
+        (f"Superseded by {REPO}#5", (REPO, 5, THEIRS, 5)),
+    ],
+)
+def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
+    tmp_path: Path, body: str, link: tuple[Any, ...]
+) -> None:
+    query = "SELECT repo, number, target_repo, target_number FROM links"
+    theirs = Item(THEIRS, 5, "pull", "Theirs", body, updated_at="2021-01-03T00:00:00Z", source="rest")
+    ours = replace(theirs, repo=REPO, title="Ours", body="text")
+    store = stored(tmp_path / "e.duckdb", Batch(items=[theirs, ours]))
+    link_changed(store)
+    assert rows(store, query) == [link]
+    later = {"body": "another text", "updated_at": "2021-01-04T00:00:00Z"}
+    link_changed(stored(store.path, Batch(items=[replace(ours, **later)])))
+    assert rows(store, query) == [link]
+    link_changed(stored(store.path, Batch(items=[replace(theirs, **later)])))
+    assert rows(store, query) == []
+
+
+def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
+    ours = revert("Add flip (#51003)", f"Fixes {THEIRS}#6\nSuperseded by {THEIRS}#8", line="main")
+    theirs = replace(ours, repo=THEIRS, subject="Add flip", message="Add flip")
+    store = stored(tmp_path / "e.duckdb", Batch(commits=[ours, theirs]))
+    link_changed(store)
+    query = "SELECT repo, number, sha, relation, target_repo, target_number, target_sha FROM links ORDER BY ALL"
+    known = rows(store, query)
+    assert {row[3] for row in known} == {"fixes", "supersedes"}
+    link_changed(stored(store.path, Batch(commits=[replace(theirs, line="branch")])))
+    assert rows(store, query) == known
+    link_changed(stored(store.path, Batch(commits=[replace(ours, line="branch")])))
+    assert rows(store, query) == known

@@ -1,0 +1,135 @@
+"""How trained classifiers are kept: nothing in a file is executed, and a folder that was changed is refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("sklearn")
+
+from helpers.kept import folder, made  # noqa: F401 - fixtures
+from labelled import items
+from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle
+from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.kept import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Path) -> None:
+    again, asked = Bundle.load(folder), items(["topk segfault on cpu", "norm deadlock", "", "не работает"])
+    assert (again.probabilities(asked)["consequence"] == made.probabilities(asked)["consequence"]).all()
+    assert (again.version, again.held_out, again.rows) == (made.version, made.held_out, made.rows)
+    one, other = again.classifiers["consequence"], made.classifiers["consequence"]
+    assert (one.threshold, one.trained_on, one.votes) == (other.threshold, other.trained_on, other.votes)
+
+
+def edit(path: Path, **change: object) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+
+
+def learned(folder: Path, **change: object) -> None:
+    """Change what the bundle says of its classifier, and seal it again."""
+    [about] = json.loads((folder / FILE).read_text())["classifiers"].values()
+    edit(folder / FILE, classifiers={"consequence": about | change})
+    kept.seal(folder)
+
+
+def resealed(folder: Path, content: bytes) -> None:
+    (folder / ESTIMATORS).write_bytes(content)
+    kept.seal(folder)
+
+
+def bomb(folder: Path) -> None:
+    with zipfile.ZipFile(folder / ESTIMATORS, "w", zipfile.ZIP_DEFLATED) as packed, packed.open("0.npy", "w") as entry:
+        for _ in range(300):
+            entry.write(bytes(2**20))
+    kept.seal(folder)
+
+
+def in_schema(folder: Path, what: bytes, by: bytes) -> None:
+    """Change the first such place of the description of the estimators, and seal it again."""
+    with zipfile.ZipFile(folder / ESTIMATORS) as packed:
+        parts = {name: packed.read(name) for name in packed.namelist()}
+    parts["schema.json"], changes = re.subn(what, by, parts["schema.json"], count=1)
+    assert changes == 1
+    with zipfile.ZipFile(folder / ESTIMATORS, "w") as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    kept.seal(folder)
+
+
+TAMPERINGS: dict[str, Callable[[Path], object]] = {
+    "a byte of the estimators": lambda at: (at / ESTIMATORS).write_bytes(
+        bytes([b ^ 1 if n == 200 else b for n, b in enumerate((at / ESTIMATORS).read_bytes())])
+    ),
+    "a threshold": lambda at: (at / FILE).write_bytes((at / FILE).read_bytes().replace(b'"threshold"', b'"thresholt"')),
+    "a vote": lambda at: (at / FILE).write_bytes((at / FILE).read_bytes().replace(b'segfault"', b'deadlock"')),
+    "the training card": lambda at: (at / "TRAINING.md").write_text("learned from nothing"),
+    "a file more": lambda at: (at / "more.txt").write_text("x"),
+    "a file less": lambda at: (at / "TRAINING.md").unlink(),
+    "no seal": lambda at: (at / kept.SEAL).unlink(),
+    "a seal of another version": lambda at: edit(at / kept.SEAL, format=99),
+    "a seal that was edited": lambda at: edit(at / kept.SEAL, files={}),
+    "a seal with a byte more": lambda at: (at / kept.SEAL).write_bytes((at / kept.SEAL).read_bytes() + b"\n"),
+    "a seal that is a list": lambda at: (at / kept.SEAL).write_text("[]"),
+    "a deep seal": lambda at: (at / kept.SEAL).write_text("[" * 100_000),
+    "a pickle": lambda at: resealed(at, pickle.dumps({"estimator consequence": print})),
+    "an empty file": lambda at: resealed(at, b""),
+    "a bomb": bomb,
+    "a foreign type": lambda at: in_schema(at, b'"Logits"', b'"Elsewhere"'),
+    "fewer terms": lambda at: in_schema(at, rb'\\{3}"[a-z. ]+\\{3}", ', b""),
+    "terms that are no list": lambda at: in_schema(at, rb'\[\\{3}".*?\]', b"7"),
+    "a term twice": lambda at: in_schema(at, rb'(\\{3}"[a-z. ]+\\{3}"), ', rb"\1, \1, "),
+    "no terms": lambda at: in_schema(at, rb'"content": "\\"\[\\{3}".*?\]\\""', b'"content": "null"'),
+    "a training row of no finite weight": lambda at: (
+        edit(at / FILE, rows={"consequence": [["o/r", 1, "crash", float("inf"), "gold:human:h"]]}),
+        kept.seal(at),
+    ),
+    "a held-out answer twice": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5, 0.25, 0.25]] * 2}),
+        kept.seal(at),
+    ),
+    "a training row twice": lambda at: (
+        edit(at / FILE, rows={"consequence": json.loads((at / FILE).read_text())["rows"]["consequence"] * 2}),
+        kept.seal(at),
+    ),
+    "a cut file": lambda at: resealed(at, (at / ESTIMATORS).read_bytes()[:-200]),
+    "no classifiers": lambda at: (edit(at / FILE, classifiers={}), kept.seal(at)),
+    "unknown classes": lambda at: (
+        edit(at / FILE, classifiers={"consequence": {"classes": ["a"], "votes": {}, "threshold": 1, "trained_on": {}}}),
+        kept.seal(at),
+    ),
+    "a key more": lambda at: (edit(at / FILE, more=1), kept.seal(at)),
+    "a vote for a class that is not there": lambda at: learned(at, votes={"title-segfault": "elsewhere"}),
+    "a threshold that is no number": lambda at: learned(at, threshold="nan"),
+    "a threshold below 0": lambda at: learned(at, threshold=-1),
+    "a held-out answer that is no number": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, "nan", 0.5, 0.5]]}),
+        kept.seal(at),
+    ),
+    "a held-out answer above 1": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 7, 0.5, 0.5]]}),
+        kept.seal(at),
+    ),
+    "held-out answers of another shape": lambda at: (
+        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5]]}),
+        kept.seal(at),
+    ),
+}
+
+
+@pytest.mark.parametrize("how", list(TAMPERINGS))
+def test_a_changed_damaged_or_foreign_model_is_refused(folder: Path, how: str) -> None:
+    TAMPERINGS[how](folder)
+    with pytest.raises(ModelError) as refused:
+        Bundle.load(folder)
+    assert len(str(refused.value).splitlines()) == 1
+    assert "pydantic" not in str(refused.value)

@@ -1,0 +1,218 @@
+"""`embers mcp`, driven by the client of the official SDK over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp import StdioServerParameters, stdio_client
+from mcp.client import Client
+
+from support import run_embers
+from torch_embers import mcp_server
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+CODE = "import torch\nloss = torch.logsumexp(x, 1)\n"
+
+
+def asked(server: Any, questions: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
+    """Connect a client to a server, and what the questions bring."""
+
+    async def connected() -> Any:
+        async with Client(server) as client:
+            return await questions(client)
+
+    return asyncio.run(connected())
+
+
+def answer(result: Any) -> Any:
+    assert not result.is_error, result.content
+    return json.loads(result.content[0].text)
+
+
+def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) -> None:
+    async def questions(client: Client) -> Any:
+        shown = answer(await client.call_tool("show", {"number": 31829}))
+        case = shown["cases"][0]["name"]
+        return (
+            shown,
+            answer(await client.call_tool("verdicts", {"case": case}))["entries"],
+            answer(await client.call_tool("audit", {"torch": "2.6.0", "code": CODE})),
+            answer(await client.call_tool("audit", {"torch": "2.6.0"})),
+        )
+
+    shown, verdicts, met, whole = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert shown["facts"]["disposition"]
+    assert {entry["build"] for entry in verdicts} >= {"1.13.1", "2.15.0"}
+    assert met["findings"][0]["places"] == [{"file": "code.py", "line": 2}]
+    assert len(whole["findings"]) > len(met["findings"])
+
+
+@pytest.mark.parametrize("number", [83149, 84577])
+def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
+    async def questions(client: Client) -> Any:
+        return answer(await client.call_tool("second_opinion", {"number": number}))
+
+    given = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    printed = run_embers("second-opinion", number, "--json", "--database", catalog_database)
+    assert given == json.loads(printed.stdout)
+    assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("show", {"number": 1}, "1"),
+        ("show", {"number": 0}, "number"),
+        ("second_opinion", {"number": 1}, "1"),
+        ("second_opinion", {"number": "one"}, "number"),
+        ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
+        ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
+        ("delete", {}, "delete"),
+    ],
+)
+def test_a_wrong_question_gets_a_line_and_the_server_goes_on(
+    catalog_database: Path, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async def questions(client: Client) -> Any:
+        refused = await client.call_tool(tool, arguments)
+        return refused, answer(await client.call_tool("show", {"number": 31829}))
+
+    refused, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert refused.is_error
+    assert said in refused.content[0].text
+    assert "Traceback" not in refused.content[0].text
+    assert shown["number"] == 31829
+
+
+HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
+    *(("show", {"number": value}) for value in ("1; DROP TABLE items", -1, 10**30, 2**31, None, 1.5, [1], {"a": 1})),
+    ("show", {}),
+    *(
+        ("verdicts", {"case": value})
+        for value in ("'; DROP TABLE items; --", "../../etc/passwd", "x" * 10**6, 3, "\0", "")
+    ),
+    *(("search", {"words": value}) for value in ("", "  ", "x" * 2_001, ["a"])),
+    *(("search", {"words": "a", "count": value}) for value in (0, -1, 10**9, "many")),
+    *(("second_opinion", {"number": value}) for value in (-3, 10**12)),
+    *(("audit", {"torch": value}) for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
+    ("audit", {"torch": "2.6.0", "code": 3}),
+    ("", {}),
+]
+
+
+def test_hostile_arguments_get_one_line_each_and_write_nothing(catalog_database: Path) -> None:
+    async def questions(client: Client) -> Any:
+        return [await client.call_tool(tool, arguments) for tool, arguments in HOSTILE_CALLS]
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in catalog_database.parent.iterdir() if path.is_file()}
+
+    before = files()
+    for call, refused in zip(
+        HOSTILE_CALLS, asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions), strict=True
+    ):
+        text = refused.content[0].text
+        assert refused.is_error, call
+        assert len(text.splitlines()) == 1, text
+        assert len(text) < 500
+        assert "Traceback" not in text
+    assert files() == before
+
+
+@pytest.mark.parametrize("code", ["def (", "(" * 5_000, "x=" + "-" * 100_000 + "1", "\0", "a." * 90_000 + "b"])
+def test_code_that_cannot_be_read_is_named_and_not_run(catalog_database: Path, code: str) -> None:
+    async def questions(client: Client) -> Any:
+        return answer(await client.call_tool("audit", {"torch": "2.6.0", "code": code}))
+
+    found = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert found["unread"].keys() == {"code.py"}
+    assert found["findings"] == []
+
+
+def gone(path: Path) -> None:
+    path.rename(path.with_suffix(".moved"))
+
+
+def of_a_later_version(path: Path) -> None:
+    with duckdb.connect(path) as connection:
+        connection.execute(
+            "INSERT INTO schema_version BY NAME SELECT * REPLACE (999 AS version) FROM schema_version LIMIT 1"
+        )
+
+
+def overwritten(path: Path) -> None:
+    path.write_bytes(b"x" * 5_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (gone, "no database at"),
+        (of_a_later_version, "schema version 999"),
+        (overwritten, "cannot be read as a database"),
+    ],
+)
+def test_a_database_that_changes_while_it_is_served_is_one_line_and_can_come_back(
+    catalog_database: Path, change: Callable[[Path], None], said: str
+) -> None:
+    kept = catalog_database.read_bytes()
+
+    async def questions(client: Client) -> Any:
+        call = ("show", {"number": 31829})
+        first = answer(await client.call_tool(*call))
+        change(catalog_database)
+        refused = await client.call_tool(*call)
+        catalog_database.write_bytes(kept)
+        return first, refused, answer(await client.call_tool(*call))
+
+    first, refused, again = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert refused.is_error
+    assert said in refused.content[0].text
+    assert len(refused.content[0].text.splitlines()) == 1
+    assert again == first
+
+
+def test_a_database_that_another_process_holds_is_one_line(catalog_database: Path) -> None:
+    code = "import duckdb, sys; held = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+
+    async def questions(client: Client) -> Any:
+        with subprocess.Popen(
+            [sys.executable, "-c", code, catalog_database], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder:
+            assert holder.stdout is not None
+            holder.stdout.readline()
+            refused = await client.call_tool("show", {"number": 31829})
+            holder.communicate(b"")
+        return refused, answer(await client.call_tool("show", {"number": 31829}))
+
+    refused, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert refused.is_error
+    assert "is in use by process" in refused.content[0].text
+    assert shown["number"] == 31829
+
+
+def test_the_command_answers_over_standard_input_and_output(catalog_database: Path) -> None:
+    async def questions(client: Client) -> Any:
+        return answer(await client.call_tool("search", {"words": "wrong gradient of logsumexp", "count": 3}))
+
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "torch_embers", "mcp", "--database", str(catalog_database)],
+        env=dict(os.environ),
+    )
+    found = asked(stdio_client(command), questions)["entries"]
+    assert 31829 in [entry["number"] for entry in found]

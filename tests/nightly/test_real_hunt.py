@@ -1,0 +1,31 @@
+"""A hunt of the torch of this environment, in the sandbox."""
+
+import pytest
+
+from torch_embers.builds.registry import CURRENT, Registry
+from torch_embers.progress import Silent
+from torch_embers.run import hunt
+from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.hunt_known import is_known
+
+
+@pytest.mark.serial
+@pytest.mark.timeout(900)
+def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_them(tmp_path):
+    pytest.importorskip("expecttest")
+    registry = Registry(tmp_path / "builds")
+    current = registry.find(CURRENT)
+    request = hunt.HuntRequest(["neg", "narrow_copy"], ["float32"], tmp_path / "out")
+    rows = {row.op: row for row in hunt.hunt(current, request, LocalDispatcher(registry, Silent()))}
+    assert sorted(rows) == ["narrow_copy", "neg"]
+    assert {cell[0] for cell in rows["neg"].cells} >= {"forward", "backward", "inplace", "out"}
+    assert rows["neg"].counts()["tested"] > 50
+    assert rows["neg"].all_findings() == []
+    found = rows["narrow_copy"].all_findings()
+    assert ("narrow_copy", "out", "outside_write") in {(one.op, one.overload, one.severity) for one in found}
+    known = [is_known(one, rows["narrow_copy"].release, hunt.rules().known) for one in found]
+    assert {entry and entry.issue for entry in known} == {"pytorch/pytorch#84577"}
+    (case,) = [
+        one.reproducer for one in found if one.severity == "outside_write" and one.overload == "out" and one.reproducer
+    ][:1]
+    assert "narrow_copy" in case

@@ -1,0 +1,321 @@
+"""The report: what is in it, that nothing from outside runs in it, and that it is put in place as a whole."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import sqlite3
+import threading
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from urllib.parse import unquote
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import requests
+
+from helpers.report import hostile_database, pages, site  # noqa: F401 - fixtures
+from report_data import NUMBER, Page, inline, worked
+from support import assert_clean_error, run_embers
+from torch_embers import atom_output
+from torch_embers.report import (
+    command,
+    data_files,
+    feed,
+    folder,
+    hunt_map,
+    places,
+    rendering,
+    rules,
+    table_data,
+)
+from torch_embers.report.facts import Facts, chosen
+from torch_embers.report.serve import server
+from torch_embers.report.source import read
+from torch_embers.store.store import Store
+
+
+def facts_of(database: Path) -> Facts:
+    """The facts of a database without pages of items."""
+    return Facts(read(Store(database), lambda source: [], 100, 100), rules.load(), frozenset())
+
+
+def test_nothing_of_an_item_runs_styles_or_leads_elsewhere(pages: dict[Path, Page]) -> None:
+    assert list(inline(pages)) == []
+
+
+def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path, Page]) -> None:
+    broken = []
+    anchors = {path: {a["id"] for _, a in page.elements if a.get("id")} for path, page in pages.items()}
+    for path, page in pages.items():
+        for _, attributes in page.elements:
+            for name in ("href", "src"):
+                address, _, anchor = (attributes.get(name) or "").partition("#")
+                if address.startswith("https:") or name not in attributes:
+                    continue
+                target = (path.parent / unquote(address)).resolve() if address else path
+                if not target.is_file():
+                    broken.append(f"{path.relative_to(site)}: {address}")
+                elif anchor and target.name != "items.html" and anchor not in anchors[target]:
+                    broken.append(f"{path.relative_to(site)}: {address}#{anchor}")
+    assert broken == []
+
+
+def test_a_pull_request_that_was_merged_says_so_in_the_table_and_wherever_its_state_is_told(
+    catalog_template: Path,
+) -> None:
+    facts = facts_of(catalog_template)
+    merged = [key for key, item in facts.items.items() if item["state_reason"] == "merged"]
+    assert merged
+    script = b"".join(body for _, body in table_data.files(facts)).decode()
+    assert "pull closed merged" in script
+    told = rendering.environment(None).get_template("macros.html").module.state(facts.items[merged[0]])
+    assert told == '<span class="state st-closed">pull closed: merged</span>'
+
+
+def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
+    hostile_database: Path, tmp_path: Path
+) -> None:
+    database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
+    body = "the beginning " + "of a long text " * 60 + "the end"
+    with duckdb.connect(database) as connection:
+        connection.execute("UPDATE items SET body = ? WHERE number = ?", [body, NUMBER])
+        connection.execute(
+            "UPDATE cases SET origin = 'extracted', code = ? WHERE name = 'pt84577_avg_pool3d_strided_out'",
+            ["\n".join(f"x = {n}" for n in range(40)) + "\n# the last line of the script"],
+        )
+    page = places.item_page("pytorch/pytorch", NUMBER)
+    for words, is_whole in (((), False), (("--bodies",), True)):
+        done = run_embers("report", "--database", database, "--out", tmp_path / "site", *words)
+        assert done.returncode == 0, done.stderr
+        text = (tmp_path / "site" / page).read_text(encoding="utf-8")
+        assert "the beginning" in text
+        assert ("the end" in text) is is_whole
+        assert ("the last line of the script" in text) is is_whole
+        assert not (tmp_path / "site" / "cases" / "pt84577_avg_pool3d_strided_out.py").exists()
+
+
+def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
+    site: Path, hostile_database: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "site"
+    out.mkdir()
+    (out / folder.MARK).write_text('{"entries": ["old.html"]}')
+    (out / "old.html").write_text("")
+    done = run_embers("report", "--database", hostile_database, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "not compared with the report that was there: it has no data/items.parquet" in done.stdout
+    files, others = (
+        {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        for place in (out, site)
+    )
+    assert files.keys() == others.keys()
+    assert {str(name) for name in files if files[name] != others[name]} == {"index.html", folder.MARK}
+    assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == []
+
+
+def test_a_database_without_verdicts_gives_a_report_that_says_so(tmp_path: Path, catalog_database: Path) -> None:
+    with duckdb.connect(catalog_database) as connection:
+        for table in ("verdicts", "status_history", "builds", "cases", "case_items", "items", "links", "components"):
+            connection.execute(f"DELETE FROM {table}")
+    done = run_embers("report", "--database", catalog_database, "--out", tmp_path / "site")
+    assert done.returncode == 0, done.stderr
+    assert "No verdicts yet" in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+
+
+def test_only_issues_closed_as_fixed_with_a_case_of_their_own_count(catalog_template: Path) -> None:
+    decided, alive, _ = facts_of(catalog_template).fixed_counts
+    page = (Path(__file__).parents[2] / "docs" / "still-occurring.md").read_text(encoding="utf-8")
+    assert f"Of {decided} issues that were closed as fixed" in page
+    assert f"**{alive} still occur**" in page
+
+
+def test_closings_that_nobody_saw_are_counted_beside_those_that_were_fixed(catalog_template: Path) -> None:
+    unseen, occur, _ = facts_of(catalog_template).unseen_counts
+    page = (Path(__file__).parents[2] / "docs" / "still-occurring.md").read_text(encoding="utf-8")
+    assert f"Of {unseen} other closed issues with such a case" in page
+    assert f"**{occur} of them occur**" in page
+
+
+def test_the_overview_counts_closings_that_nobody_saw(site: Path, hostile_database: Path) -> None:
+    unseen, occur, _ = facts_of(hostile_database).unseen_counts
+    overview = (site / "index.html").read_text(encoding="utf-8")
+    assert f"Why {unseen} other closed issues with such a case were closed, our reader" in overview
+    assert f"did not find; {occur} of them occur" in overview
+
+
+def test_items_with_a_case_get_their_page_first(catalog_template: Path) -> None:
+    facts = facts_of(catalog_template)
+    assert all(key in facts.cases_of for key in chosen(facts.source, 20))
+    assert len(chosen(facts.source, 20)) == 20
+
+
+def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out" / "embers.sqlite"
+    done = run_embers("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", path)
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(path) as connection:
+        found = connection.execute(f"SELECT json_array_length(operators) FROM items WHERE number = {NUMBER}").fetchall()
+    assert found == [(2,)]
+    about = json.loads(data_files.metadata_path(path).read_text())
+    assert "case" in about["databases"]["embers"]["tables"]["verdicts"]["columns"]
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["embers.metadata.json", "embers.sqlite"]
+    words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", tmp_path)
+    assert_clean_error(run_embers(*words), 3, "--sqlite")
+
+
+def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_known(
+    site: Path, hostile_database: Path
+) -> None:
+    space = {"a": atom_output.SPACE}
+    root = ET.fromstring((site / feed.FILE).read_bytes())
+    entries = root.findall("a:entry", space)
+    assert entries
+    assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
+    addressed = ET.fromstring(feed.feed(facts_of(hostile_database), "https://bugs.example"))
+    link = addressed.find("a:link", space)
+    assert link is not None
+    assert link.get("href") == "https://bugs.example/feed.xml"
+
+
+def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(site: Path) -> None:
+    with server(site, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{running.server_port}"
+        page = requests.get(f"{address}/index.html", timeout=60)
+        assert page.status_code == 200
+        assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+        assert requests.get(f"{address}/items/", timeout=60).status_code == 404
+        assert requests.get(f"{address}/..%2f..%2fetc/passwd", timeout=60).status_code == 404
+        assert requests.get(f"{address}/", headers={"Host": "evil.example"}, timeout=60).status_code == 421
+        assert requests.get(f"{address}/%00", timeout=60).status_code == 404
+        for name in ("localhost", "LOCALHOST:80", "127.0.0.1"):
+            assert requests.get(f"{address}/index.html", headers={"Host": name}, timeout=60).status_code == 200
+        running.shutdown()
+
+
+def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
+    hostile_database: Path, site: Path, tmp_path: Path
+) -> None:
+    docs, out = tmp_path / "built", tmp_path / "site"
+    (docs / "commands").mkdir(parents=True)
+    (docs / "index.html").write_text("<h1>embers</h1><script>1</script>", encoding="utf-8")
+    (docs / "commands" / "run.html").write_text("run", encoding="utf-8")
+    (docs / "elsewhere").symlink_to(site / "index.html")
+    command.report(Store(hostile_database), command.Request(out, docs=docs))
+    assert sorted(path.relative_to(out).as_posix() for path in (out / "docs").rglob("*.*")) == [
+        "docs/commands/run.html",
+        "docs/index.html",
+    ]
+    page = out / places.item_page("pytorch/pytorch", NUMBER)
+    assert '<a href="../docs/index.html">Documentation</a>' in page.read_text(encoding="utf-8")
+    named = (
+        (out / "provenance.html", '<a href="docs/report.html">docs/report.md</a>'),
+        (
+            site / "provenance.html",
+            "<code>docs/report.md</code>",
+        ),
+    )
+    assert all(words in path.read_text(encoding="utf-8") for path, words in named)
+    assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
+    command.report(Store(hostile_database), command.Request(out))
+    assert not (out / "docs").exists()
+
+
+def test_served_documentation_alone_may_run_its_own_scripts(site: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(site, tmp_path / "site")
+    (copy / "docs").mkdir()
+    (copy / "docs" / "index.html").write_text("<script>1</script>", encoding="utf-8")
+    with server(copy, 0) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        connection = http.client.HTTPConnection("127.0.0.1", running.server_port, timeout=60)
+        policies = {}
+        for name in ("/docs/index.html", "/docs/../index.html", "/docs/%2e%2e/index.html", "/docsx", "/index.html"):
+            connection.request("GET", name)
+            answer = connection.getresponse()
+            answer.read()
+            policies[name] = "unsafe-inline" in (answer.headers["Content-Security-Policy"] or "")
+        running.shutdown()
+    assert [name for name, is_lax in policies.items() if is_lax] == ["/docs/index.html"]
+
+
+def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp_path: Path) -> None:
+    database = worked(Path(shutil.copy(hostile_database, tmp_path / "e.duckdb")))
+    assert run_embers("report", "--database", database, "--out", tmp_path / "site").returncode == 0
+    text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
+    page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    assert "two &lt;b&gt;" in page
+    assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
+    assert "answer 1" not in page
+    assert "Commits between 2.0.1 and 2.1.2 (7; none was built)" in page
+    assert '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>' in page
+    assert (
+        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>' in page
+    )
+    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
+    assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
+        "2026-11-20T10:00:00Z"
+    ]
+
+
+def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    study.mkdir()
+    figure = {"id": "figure_1", "heading": "<b>First</b>", "notes": ["n = 3"]}
+    table = {"id": "table_1", "heading": "Second", "notes": []}
+    (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
+    (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (study / "table_1.csv").write_text("class,definition,items\n<i>memory</i>,a long sentence,3\n")
+    (study / "experiments.json").write_text(
+        json.dumps({"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []})
+    )
+    (study / "figure_8.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    claim = {
+        "section": "III",
+        "place": "table",
+        "states": "<i>Many</i>",
+        "printed": 101.0,
+        "ours": None,
+        "unit": "bugs",
+    }
+    claims = {"claims": [claim | {"verdict": "cannot_be_compared", "why": "missing"}], "verdicts": {"agrees": 0}}
+    (study / "claims.json").write_text(json.dumps(claims))
+    call = {"build": "2.15.0", "op": "<b>add", "mode": "forward", "layout": "sliced", "reason": ""}
+    call |= {"wrong": 0, "outside": 0, "died": 0, "refused": 0, "undecided": 0}
+    rows = [
+        call | {"tested": 1200},
+        call | {"tested": 30, "layout": "offset", "mode": "out", "wrong": 1, "outside": 1},
+        call | {"tested": 0, "layout": "", "mode": "", "reason": "no gradient"},
+        call | {"tested": 7, "build": "2.9.1", "op": "older"},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), study / hunt_map.FILE)
+    words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--study", study)
+    assert run_embers(*words).returncode == 0
+    covered = (tmp_path / "site" / "hunt_map.html").read_text(encoding="utf-8")
+    assert (
+        '<code>&lt;b&gt;add</code></td><td class="num v-absent">✓ 1,200</td><td class="num v-occurs">✗ 2 of 30</td>'
+        '<td class="text"><small>no gradient</small>'
+    ) in covered
+    assert "older" not in covered
+    text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
+    assert 'src="study/figure_1.svg"' in text
+    assert "&lt;b&gt;First" in text
+    assert '<td>&lt;i&gt;memory&lt;/i&gt;</td><td class="num">3</td>' in text
+    assert '<a href="#f-table_1">Second</a>' in text
+    assert "a long sentence" not in text
+    assert "a long sentence" in (tmp_path / "site" / "study" / "table_1.csv").read_text()
+    assert (tmp_path / "site" / "study" / "figure_1.svg").is_file()
+    assert 'src="study/figure_8.svg"' in text
+    assert "Figure 8: &lt;b&gt;slower&lt;/b&gt;" in text
+    assert "cpu: no" not in text
+    assert (
+        '<td class="text">&lt;i&gt;Many&lt;/i&gt; <small>III, table</small></td><td class="num">101 bugs</td>' in text
+    )
+    (study / "claims.json").write_text("{}")
+    assert_clean_error(run_embers(*words), 3, "embers study claims")
+    (study / "claims.json").unlink()
+    (study / "study.json").write_text("[")
+    assert_clean_error(run_embers(*words), 3, "study.json")

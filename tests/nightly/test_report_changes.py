@@ -1,0 +1,146 @@
+"""What a report says has changed since the one that stood in its folder, and that no earlier report is an error."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from report_data import HOSTILE, NUMBER, hostile
+from support import run_embers
+from torch_embers.errors import InputError
+from torch_embers.report import command, folder, since
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A small database with hostile texts."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("changes") / "e.duckdb")
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
+    """A first report of it."""
+    out = tmp_path_factory.mktemp("first") / "site"
+    done = command.report(Store(database), command.Request(out))
+    assert (done.compared, done.changes) == (since.FIRST, {})
+    return out
+
+
+def overview(out: Path) -> str:
+    return (out / "index.html").read_text(encoding="utf-8")
+
+
+def contents(out: Path) -> dict[Path, bytes]:
+    return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_a_first_report_says_that_there_is_nothing_to_compare_with(first: Path) -> None:
+    assert "This is the first report in its folder" in overview(first)
+    assert json.loads((first / "data" / "changes.json").read_text()) == []
+
+
+def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database: Path, tmp_path: Path) -> None:
+    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+    shutil.copytree(first, out)
+    with duckdb.connect(later) as connection:
+        gone, closed = (
+            connection.execute(
+                "SELECT number FROM items WHERE number <> ? ORDER BY state, number LIMIT 1", [NUMBER]
+            ).fetchall()
+            + connection.execute(
+                "SELECT number FROM items WHERE state = 'open' AND number <> ? ORDER BY number DESC LIMIT 1", [NUMBER]
+            ).fetchall()
+        )
+        connection.execute("UPDATE items SET number = 999999, title = ? WHERE number = ?", [HOSTILE[0], gone[0]])
+        connection.execute("UPDATE items SET state = 'closed' WHERE number = ?", closed)
+        status = connection.execute(
+            "SELECT status FROM statuses WHERE number = ? AND backend = 'cpu'", [NUMBER]
+        ).fetchall()
+        connection.execute(
+            "INSERT INTO status_history BY NAME SELECT * REPLACE ('regressed' AS status, now()::TIMESTAMP AS decided_at) "
+            "FROM status_history WHERE number = ? AND backend = 'cpu' ORDER BY decided_at DESC LIMIT 1",
+            [NUMBER],
+        )
+    done = run_embers("report", "--database", later, "--out", out)
+    assert done.returncode == 0, done.stderr
+    said = "1 status changed, 1 state or reason of closing changed, 1 new item, 1 item gone"
+    assert f"since the report that was there: {said}\n" in done.stdout
+    rows = {row["what"]: row for row in json.loads((out / "data" / "changes.json").read_text(encoding="utf-8"))}
+    assert (rows["status"]["number"], rows["status"]["before"], rows["status"]["after"]) == (
+        NUMBER,
+        status[0][0],
+        "regressed",
+    )
+    assert (rows["disposition"]["number"], rows["disposition"]["before"]) == (closed[0], "open")
+    assert (rows["gone"]["number"], rows["new"]["number"]) == (gone[0], 999999)
+    text = overview(out)
+    assert '<a href="#since-status">1 status changed</a>' in text
+    assert text.count('<details id="since-') == 4
+    assert "&lt;script&gt;globalThis.hit" in text
+    assert "<script>globalThis" not in text
+
+
+def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    command.report(Store(database), command.Request(out))
+    assert contents(out) == contents(first)
+
+
+def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database: Path, tmp_path: Path) -> None:
+    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+    shutil.copytree(first, out)
+    with duckdb.connect(later) as connection:
+        connection.execute("UPDATE items SET number = 999999 WHERE number = ?", [NUMBER])
+    done = command.report(Store(later), command.Request(out))
+    assert done.changes == {"new": 1, "gone": 1}
+    before = contents(out)
+    assert command.report(Store(later), command.Request(out)).changes == done.changes
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"newest": "<b>", "embers": ["<i>"]}, ""),
+        (
+            {"comparison": {"reason": "<script>alert(1)</script>", "since": 3, "version": {}}},
+            "<script>alert(1)</script>",
+        ),
+    ],
+)
+def test_what_an_earlier_report_says_of_itself_is_text(
+    first: Path, database: Path, tmp_path: Path, changed: dict[str, Any], reason: str
+) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    about = json.loads((out / folder.MARK).read_text())
+    (out / folder.MARK).write_text(json.dumps(about | changed))
+    assert command.report(Store(database), command.Request(out)).compared == reason
+    text = overview(out)
+    assert "<script>alert" not in text
+    assert "<b>" not in text
+    assert "<i>" not in text
+
+
+def test_a_failure_after_the_comparison_leaves_the_earlier_report(
+    first: Path, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+
+    def fails(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder.Site, "write", fails)
+    with pytest.raises(InputError, match="nothing was changed"):
+        command.report(Store(database), command.Request(out))
+    assert contents(out) == contents(first)

@@ -1,0 +1,333 @@
+"""The verdicts that come with embers: in every mined database, beside own ones, never taken for them."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+import pytest
+
+from support import assert_clean_error, case_of, fake_python, rows, run_embers
+from torch_embers.builds.registry import Registry, placed_here
+from torch_embers.repro import bank, case, shipped_matrix
+from torch_embers.run import matrix, shipped, shipped_mark
+from torch_embers.run.ledger import Ledger
+from torch_embers.store import rows as store_rows
+from torch_embers.store import schema
+from torch_embers.store.records import Batch, Item
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMITTED = shipped_matrix.matrix()
+COUNT = len(COMMITTED)
+SHIPPED = "FROM verdicts WHERE provenance = 'shipped'"
+FIRST = COMMITTED[0]
+
+
+@pytest.fixture
+def mined(catalog_database: Path) -> Store:
+    return Store(catalog_database)
+
+
+def add_own(store: Store, name: str, release: str, verdict: str, **environment: Any) -> None:
+    """An own verdict as a run would leave it, on the machine of the shipped matrix but for what is given."""
+    text = next(row["environment"] for row in COMMITTED if (row["case"], row["build"]) == (name, release))
+    device, processor, *capability, system = text.split(", ")
+    columns = {
+        "environment": "mine",
+        "device": device,
+        "system": system,
+        "processor": processor,
+        "capability": capability[0] if capability else None,
+        **environment,
+    }
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO builds VALUES ($build, 'mine', $version, 'abc', 'release', 'linux-x86_64', '3.11.7', now())",
+            {"build": f"{release}+cpu@abc/py3.11/linux-x86_64", "version": f"{release}+cpu"},
+        )
+        connection.execute(
+            "INSERT INTO environments (environment, device, system, processor, capability, threads, seen_at) "
+            "VALUES ($environment, $device, $system, $processor, $capability, 1, now())",
+            columns,
+        )
+        connection.execute(
+            "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, control_k, "
+            "control_n, detail, decided_at) SELECT case_hash, $build, 'mine', 'reviewed', 0, $verdict, false, 1, 1, 'none', "
+            "0, 0, '', now() FROM cases WHERE name = $name AND current",
+            {"build": f"{release}+cpu@abc/py3.11/linux-x86_64", "verdict": verdict, "name": name},
+        )
+
+
+def test_a_fresh_database_writes_the_file_that_it_was_loaded_from(mined: Store, tmp_path: Path) -> None:
+    assert run_embers("matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
+    made = list(csv.DictReader((tmp_path / "m.csv").read_text().splitlines()))
+    assert made == [row | {"provenance": "shipped"} for row in COMMITTED]
+
+
+def test_an_absence_is_claimed_only_after_a_second_batch_and_by_what_that_says(
+    mined: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = "SELECT status, count(*), bool_and(contains(evidence, '; second batch absent 0/')) FROM statuses GROUP BY 1"
+    counts = {status: (count, both) for status, count, both in rows(mined.path, asked)}
+    assert counts["fixed"][1]
+    assert counts["open_but_absent"][1]
+    second = shipped_matrix.confirming("2.15.0")
+    kinds = {one.hash: one for one in case.shipped()}
+    [seen] = [row["case_hash"] for row in second.values() if row["case"] == "pt141447_reflection_pad1d_four_axes"]
+    [left] = [row["case_hash"] for row in second.values() if row["case"] == "pt83149_bfloat16_sum_transposed"]
+    changed = {key: row | ({"verdict": "occurs"} if key == seen else {}) for key, row in second.items() if key != left}
+    monkeypatch.setattr(shipped_matrix, "confirming", lambda _: changed)
+    shipped.refresh(mined)
+    status = dict(rows(mined.path, "SELECT number, status FROM statuses"))
+    assert status[141447] == "regressed"
+    assert status[83149] == "undecided_absent"
+    assert kinds.keys() >= second.keys()
+
+
+# ---- loading -------------------------------------------------------------------------------------------------------
+
+
+def test_a_mined_database_holds_all_shipped_verdicts_on_the_named_machine(mined: Store) -> None:
+    assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
+    assert rows(mined.path, "SELECT count(*) FROM latest_verdicts") == [(COUNT,)]
+    assert rows(mined.path, "SELECT count(*) FROM runs") == [(0,)]
+    assert rows(mined.path, "SELECT DISTINCT device, processor, threads FROM environments") == [("cpu", "AMD EPYC", 1)]
+    known = dict(rows(mined.path, "SELECT name, case_hash FROM cases WHERE current"))
+    assert known == {one.name: one.hash for one in case.shipped()}
+    assert rows(mined.path, "SELECT DISTINCT provenance FROM statuses") == [("shipped",)]
+    assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
+
+
+def test_loading_again_changes_nothing(mined: Store) -> None:
+    tables = ("verdicts", "builds", "environments", "cases", "case_items", "status_history")
+    before = {name: sorted(rows(mined.path, f"FROM {name}"), key=repr) for name in tables}
+    assert shipped.refresh(mined) == 0
+    assert {name: sorted(rows(mined.path, f"FROM {name}"), key=repr) for name in tables} == before
+
+
+def test_a_newer_matrix_replaces_shipped_verdicts_and_leaves_own_ones(
+    mined: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_own(mined, FIRST["case"], FIRST["build"], "absent")
+    newer = [row | {"verdict": "inconclusive"} for row in COMMITTED[:100]]
+    monkeypatch.setattr(shipped_matrix, "matrix", lambda: newer)
+    assert shipped.refresh(mined) == 100
+    assert rows(mined.path, f"SELECT verdict, count(*) {SHIPPED} GROUP BY 1") == [("inconclusive", 100)]
+    assert rows(mined.path, "SELECT verdict FROM verdicts WHERE provenance = 'own'") == [("absent",)]
+
+
+def test_a_case_that_changed_since_does_not_get_its_old_verdicts(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    stale = [row | ({"case_hash": "other"} if row["case"] == FIRST["case"] else {}) for row in COMMITTED]
+    monkeypatch.setattr(shipped_matrix, "matrix", lambda: stale)
+    shipped.refresh(mined)
+    left = rows(mined.path, f"SELECT count(*) {SHIPPED}")
+    assert left == [(COUNT - sum(row["case"] == FIRST["case"] for row in COMMITTED),)]
+
+
+@pytest.mark.parametrize("damage", [{"k": "x"}, {"decided_at": "never"}, {"environment": "cpu"}], ids=str)
+def test_a_malformed_matrix_is_one_line_that_names_it(
+    mined: Store, monkeypatch: pytest.MonkeyPatch, damage: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(shipped_matrix, "matrix", lambda: [FIRST | damage])
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM sync_state WHERE source = 'shipped'")  # the files themselves did not change
+    done = run_embers("mine", "--source", "catalog", "--database", mined.path)
+    assert_clean_error(done, 3, "analysis/results/matrix.csv")
+    assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE items SET state = 'closed', state_reason = NULL",
+        "DELETE FROM status_history WHERE status = 'open_and_occurs'",
+        "UPDATE verdicts SET k = k + 1 WHERE verdict = 'occurs'",
+        "UPDATE cases SET code = code || ' ' WHERE current",
+        "DELETE FROM case_items WHERE number = 99638",
+        "DELETE FROM sync_state WHERE source = 'shipped'",
+    ],
+)
+def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store, change: str) -> None:
+    assert shipped_mark.is_current(mined)
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(change)
+    assert not shipped_mark.is_current(mined)
+    shipped.refresh(mined)
+    assert shipped_mark.is_current(mined)
+
+
+def test_a_database_of_another_repository_gets_no_cases_of_pytorch(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[Item("alice/bugs", 1, source="rest")]))
+    assert shipped_mark.is_current(store)
+    assert shipped.refresh(store) == 0
+    assert rows(store.path, "SELECT count(*) FROM cases") == [(0,)]
+
+
+def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "e.duckdb"
+    steps = {version: text for version, text in schema.migrations().items() if version < 6}
+    with duckdb.connect(str(path)) as connection:
+        schema.upgrade(connection, "2026-01-01", "0.0", steps)
+        connection.execute(
+            "INSERT INTO verdicts VALUES ('h', 'b', 'e', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '', "
+            "NULL, now())"
+        )
+    for command in (["matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
+        assert_clean_error(run_embers(*command, "--database", path), 3, "older embers", "embers mine")
+    assert run_embers("mine", "--source", "catalog", "--database", path).returncode == 0
+    found = rows(path, "SELECT provenance, count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
+    assert found == [("own", 1), ("shipped", COUNT)]
+
+
+# ---- own beside shipped --------------------------------------------------------------------------------------------
+
+
+def test_an_own_verdict_replaces_the_shipped_one_of_its_release_and_environment(mined: Store) -> None:
+    add_own(mined, FIRST["case"], FIRST["build"], "absent")
+    [entry] = [e for e in matrix.entries(mined) if (e.case, e.build) == (FIRST["case"], FIRST["build"])]
+    assert (entry.verdict, entry.provenance) == ("absent", "own")
+    assert rows(mined.path, "SELECT count(*) FROM latest_verdicts") == [(COUNT,)]
+
+
+def test_on_another_machine_both_are_shown_the_own_one_first(mined: Store) -> None:
+    add_own(mined, FIRST["case"], FIRST["build"], "absent", processor="AMD Ryzen")
+    both = [e for e in matrix.entries(mined) if (e.case, e.build) == (FIRST["case"], FIRST["build"])]
+    assert [(e.provenance, e.verdict) for e in both] == [("own", "absent"), ("shipped", FIRST["verdict"])]
+    assert both[0].place.startswith("cpu, AMD Ryzen")
+    assert both[1].place == f"shipped, on {FIRST['environment']}"
+    assert [e.provenance for e in matrix.preferred(both)] == ["own"]
+
+
+@pytest.mark.parametrize("command", ["show", "comment"])
+def test_commands_about_an_item_name_where_shipped_verdicts_are_from(mined: Store, command: str) -> None:
+    done = run_embers(command, "84577", "--database", mined.path)
+    assert done.returncode == 0
+    assert "shipped, on cpu, AMD EPYC" in done.stdout
+
+
+def test_the_matrix_says_which_lines_are_shipped(mined: Store) -> None:
+    done = run_embers("matrix", "--database", mined.path)
+    assert "shipped, on cpu, AMD EPYC, AVX512" in done.stdout
+    add_own(mined, FIRST["case"], FIRST["build"], "absent")
+    lines = run_embers("matrix", "--database", mined.path).stdout.splitlines()
+    marks = [line.split()[1] == "*" for line in lines if line.startswith(FIRST["case"])]
+    assert marks == [True, False] * (len(marks) // 2)  # a narrow terminal gets some builds at a time
+
+
+# ---- runs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    found = Registry(tmp_path / "builds")
+    found.register(fake_python(tmp_path / "bad", FIRST["build"]))
+    return found
+
+
+def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, registry: Registry) -> None:
+    one = case_of(name=FIRST["case"])
+    build = registry.find(FIRST["build"])
+    with mined.writer("test") as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, [one])
+            connection.execute(
+                "UPDATE verdicts SET case_hash = ?, build = ?, verdict = 'occurs'", [one.hash, build.identity]
+            )
+        ledger = Ledger(mined, writer)
+        environments = ledger.note_builds([placed_here(build)])
+        with writer.transaction() as connection:
+            connection.execute("UPDATE verdicts SET environment = ?", [environments[build.identity]])
+        assert ledger.verdicts([one], [build], environments, None) == {}
+        assert ledger.seen_bad([one.hash]) == {}
+
+
+def test_a_dataset_after_three_cases_has_all_shipped_verdicts_and_the_own_ones(
+    mined: Store, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(registry.folder))
+    names = sorted({row["case"] for row in COMMITTED})[:3]
+    done = run_embers("run", *names, "--build", FIRST["build"], "--database", mined.path)
+    assert done.returncode == 0, done.stderr
+    assert rows(mined.path, "SELECT count(*) FROM verdicts WHERE provenance = 'own'") == [(3,)]
+    done = run_embers("export", "--dataset", tmp_path / "d", "--database", mined.path)
+    assert f"verdicts: 3 own, {COUNT:,} shipped" in done.stdout
+    found = pd.read_parquet(tmp_path / "d" / "data" / "verdicts.parquet")
+    assert found.provenance.value_counts().to_dict() == {"shipped": COUNT, "own": 3}
+    assert set(found.query("provenance == 'own'").case) == set(names)
+    places = pd.read_parquet(tmp_path / "d" / "data" / "environments.parquet")
+    assert set(found.environment) == set(places.environment)
+    sheet = (tmp_path / "d" / "DATASHEET.md").read_text()
+    assert "3 rest on runs that the database holds" in sheet
+    assert f"{COUNT:,} came with embers" in sheet
+
+
+def test_an_own_status_goes_before_the_shipped_one(mined: Store) -> None:
+    [(repo, number, backend)] = rows(mined.path, "SELECT repo, number, backend FROM statuses ORDER BY ALL LIMIT 1")
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO status_history VALUES (?, ?, ?, 'b', 'undecided', NULL, '', '2020-01-01', 'own', NULL)",
+            [repo, number, backend],
+        )
+    assert shipped.refresh(mined) == 0
+    asked = f"SELECT status, provenance FROM statuses WHERE number = {number} AND backend = '{backend}'"
+    assert rows(mined.path, asked) == [("undecided", "own")]
+
+
+def test_an_own_status_that_claims_too_much_by_now_is_withdrawn_and_kept_in_the_history(mined: Store) -> None:
+    own = "SELECT i.number FROM case_items i JOIN cases c USING (case_hash) WHERE c.current AND list_contains(requires, 'cpu')"
+    (sibling,), (same,) = rows(
+        mined.path,
+        f"SELECT min(number) FROM items JOIN ({own} AND relation = 'sibling') USING (number) "
+        f"WHERE state = 'open' AND kind = 'issue' AND number NOT IN ({own} AND relation = 'same') "
+        f"UNION ALL SELECT min(number) FROM items JOIN ({own} AND relation = 'same') USING (number) "
+        "WHERE state = 'open' AND kind = 'issue'",
+    )
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        for place, number in enumerate((sibling, same), 1):
+            connection.execute(
+                "INSERT INTO status_history VALUES ('pytorch/pytorch', ?, 'cpu', 'b', 'open_but_absent', NULL, 'seen', "
+                "'2020-01-01', 'own', ?)",
+                [number, place],
+            )
+    shipped.refresh(mined)
+    shipped.refresh(mined)
+    asked = "SELECT number, status, previous, evidence FROM status_history WHERE provenance = 'own' ORDER BY written"
+    assert rows(mined.path, asked) == [
+        (sibling, "open_but_absent", None, "seen"),
+        (same, "open_but_absent", None, "seen"),
+        (sibling, "undecided_absent", "open_but_absent", "seen"),
+    ]
+    assert rows(mined.path, f"SELECT status FROM statuses WHERE number = {sibling} AND backend = 'cpu'") == [
+        ("undecided_absent",)
+    ]
+    assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
+
+
+def test_many_own_statuses_are_withdrawn_at_once(mined: Store) -> None:
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO status_history SELECT repo, number, 'cpu', 'b', 'regressed', NULL, 'seen', '2020-01-01', 'own', "
+            "row_number() OVER () FROM items WHERE kind = 'pull_request' OR kind = 'pull'"
+        )
+    [(claimed,)] = rows(mined.path, "SELECT count(*) FROM status_history WHERE status = 'regressed'")
+    assert claimed > 2 * store_rows.FEW
+    shipped.refresh(mined)
+    withdrawn = "SELECT count(*) FROM status_history WHERE provenance = 'own' AND previous = 'regressed'"
+    assert rows(mined.path, withdrawn) == [(claimed,)]
+
+
+def test_a_shipped_status_follows_the_tracker(mined: Store) -> None:
+    asked = "SELECT count(*) FROM statuses WHERE status = 'open_and_occurs'"
+    [(before,)] = rows(mined.path, asked)
+    with mined.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE items SET state = 'closed', state_reason = NULL")
+    shipped.refresh(mined)
+    assert before > 0
+    assert rows(mined.path, asked) == [(0,)]

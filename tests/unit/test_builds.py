@@ -1,0 +1,209 @@
+"""Builds: identity, registry, installation, eviction, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from helpers.builds import add, asked, installed, named, python, registry  # noqa: F401 - fixtures
+from torch_embers import resources
+from torch_embers.builds import install, pins
+from torch_embers.builds.registry import (
+    PARTIAL,
+    BuildError,
+    Registry,
+    ask,
+    compile_ahead,
+    look,
+    processor_of,
+)
+from torch_embers.sandbox.inside.facts import _capability
+
+
+def test_a_build_is_what_its_interpreter_says(python: Path) -> None:
+    found = look(python)
+    assert (found.name, found.version, found.channel) == ("2.5.1", "2.5.1", "release")
+    assert found.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
+
+
+def test_an_interpreter_whose_folders_cannot_be_written_is_added_as_it_is(
+    registry: Registry, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_arguments: object, **_options: object) -> None:
+        raise OSError("no process can be started")
+
+    build = registry.register(python, "mine")
+    monkeypatch.setattr("torch_embers.builds.registry.subprocess.run", refused)
+    compile_ahead(build)
+
+
+def test_an_interpreter_that_is_not_what_it_is_called_is_refused(registry: Registry, python: Path) -> None:
+    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
+        registry.register(python, expected="1.13.1")
+    assert named(registry.installed()) == []
+
+
+def test_a_path_that_is_no_program_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    for path in (tmp_path / "missing", tmp_path / "text", tmp_path):
+        with pytest.raises(BuildError, match="is no program"):
+            ask(path, "identity")
+
+
+def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Path) -> None:
+    registry.register(python)
+    for name, text in (("broken", "{"), ("empty", ""), ("other", '{"name": "x"}')):
+        (registry.folder / name).mkdir()
+        (registry.folder / name / "build.json").write_text(text)
+    assert named(registry.installed()) == ["2.5.1"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "nothing to add"),
+        ({"version": "five"}, "is no version"),
+        ({"wheel": "numpy-1.0-py3-none-any.whl"}, "no wheel of torch"),
+        ({"wheel": "torch-1.0-py3-none-any.whl", "python": "python"}, "give one of them"),
+    ],
+)
+def test_what_cannot_be_installed_is_named(tmp_path: Path, more: dict[str, str], message: str) -> None:
+    given: dict[str, Any] = {k: v if k == "version" else tmp_path / v for k, v in more.items()}
+    for key in ("wheel", "python"):
+        if key in given:
+            given[key].write_text("")
+    with pytest.raises(BuildError, match=message):
+        add(tmp_path / "builds", **given)
+
+
+def pip_says(monkeypatch: pytest.MonkeyPatch, code: int, out: str, err: str = "") -> None:
+    monkeypatch.setattr(install, "_answers", lambda *_: False)
+    done = subprocess.CompletedProcess([], code, out, err)
+    monkeypatch.setattr(install.subprocess, "run", lambda *_, **__: done)
+
+
+def test_several_gigabytes_of_cuda_packages_are_not_taken_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = ["filelock", "nvidia-cublas==13.0; platform_system == 'Linux'"]
+    report = {"install": [{"metadata": {"name": "torch", "requires_dist": needs}}]}
+    pip_says(monkeypatch, 0, json.dumps(report))
+    with pytest.raises(BuildError, match="several GB of CUDA packages"):
+        add(tmp_path / "builds", version="2.5.1")
+
+
+def test_an_unknown_version_names_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    complaint = "ERROR: Could not find a version (from versions: 2.1.0, 2.1.2, 2.2.0, 2.2.1, 2.10.0)"
+    pip_says(monkeypatch, 1, "", complaint)
+    with pytest.raises(BuildError, match=r"no torch 2\.1\.9 .* nearest are 2\.1\.0, 2\.1\.2, 2\.2\.0, 2\.2\.1$"):
+        add(tmp_path / "builds", version="2.1.9")
+
+
+def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = tmp_path / f"{PARTIAL}{dead.pid}"
+    left.mkdir()
+    running = tmp_path / f"{PARTIAL}{os.getppid()}"
+    running.mkdir()
+    assert install.sweep_up(tmp_path) == [left]
+    assert running.exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "packages"),
+    [
+        ("1.7.1", ["numpy<1.24", "setuptools<59.6"]),
+        ("1.10.2", ["numpy<2", "setuptools<59.6"]),
+        ("1.13.1", ["numpy<2", "setuptools<80", "expecttest"]),
+        ("2.2.2", ["numpy<2", "setuptools", "expecttest"]),
+        ("2.13.0", ["numpy", "setuptools", "expecttest"]),
+        ("2.16.0.dev20261101", ["numpy", "setuptools", "expecttest"]),
+    ],
+)
+def test_companions_fit_the_release(version: str, packages: list[str]) -> None:
+    assert install.companions_of(version) == packages
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        ("vendor_id\t: AuthenticAMD\nmodel name\t: AMD EPYC\n", "AMD EPYC"),
+        ("vendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Platinum 8481C CPU\n", "Intel(R) Xeon(R) Platinum 8481C CPU"),
+        ("vendor_id\t: AuthenticAMD\nmodel name\t: QEMU Virtual CPU version 2.5+\n", "AMD QEMU Virtual CPU version 2.5+"),
+        ("vendor_id\t: GenuineIntel\n", "Intel"),
+        ("processor\t: 0\nBogoMIPS\t: 243.75\n", ""),
+    ],
+)  # fmt: skip
+def test_the_vendor_of_the_processor_is_always_named(facts: str, named: str) -> None:
+    assert processor_of(facts) == named
+
+
+def test_a_release_before_2_1_names_its_cpu_capability_too() -> None:
+    settings = "PyTorch built with:\n  - GCC 9.3\n  - CPU capability usage: AVX2\n  - Build settings: ...\n"
+    torch = SimpleNamespace(__config__=SimpleNamespace(show=lambda: settings))
+    assert _capability(torch) == "AVX2"
+    assert _capability(SimpleNamespace(__config__=SimpleNamespace(show=lambda: "nothing"))) == ""
+
+
+SHIPPED = install._rules().pinned
+
+
+def test_a_wheel_of_the_matrix_must_be_the_one_that_pypi_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "torch-2.5.1-cp311-cp311-manylinux1_x86_64.whl"
+    pins.check(tmp_path, {name: SHIPPED.sha256[name]}, SHIPPED)
+
+    def pip(command: list[str], _home: Path) -> None:
+        report = Path(command[command.index("--report") + 1])
+        report.write_text(json.dumps(installed(name, "bb")), encoding="utf-8")
+
+    monkeypatch.setattr(install, "_with_pip", lambda *_: None)
+    monkeypatch.setattr(install, "_run", pip)
+    home = tmp_path / "new"
+    home.mkdir()
+    expected = rf"is not the wheel that PyPI had on \d{{4}}-\d\d-\d\d: SHA-256 bb instead of {SHIPPED.sha256[name]}"
+    with pytest.raises(BuildError, match=expected):
+        install._pip(home, Path("python"), install.Plan("torch==2.5.1", None))
+    assert pins.read(tmp_path) == {}
+
+
+def test_every_release_of_the_matrix_is_pinned() -> None:
+    lines = csv.DictReader(resources.analysis_text("results", "matrix.csv").splitlines())
+    releases = {line["build"] for line in lines}
+    assert {name.split("-")[1] for name in SHIPPED.sha256} == releases
+
+
+def test_a_wheel_must_be_the_one_that_was_installed_before(tmp_path: Path) -> None:
+    name = "torch-2.5.1+cpu-cp311-cp311-linux_x86_64.whl"
+    first = pins.hashes(installed(name, "aa"))
+    assert first == {name: "aa"}
+    for _ in range(2):
+        pins.check(tmp_path, first, SHIPPED)
+        pins.keep(tmp_path, first)
+    with pytest.raises(BuildError, match=r"not the wheel that was installed before: SHA-256 bb instead of aa"):
+        pins.check(tmp_path, pins.hashes(installed(name, "bb")), SHIPPED)
+    pins.keep(tmp_path, {"numpy-2.whl": "cc"})
+    assert pins.read(tmp_path) == {name: "aa", "numpy-2.whl": "cc"}
+
+
+def test_a_file_that_the_user_names_is_not_pinned_and_a_wheel_from_its_address_is() -> None:
+    name = "torch-2.5.1-cp311-cp311-linux_x86_64.whl"
+    own = installed(name, "aa", is_direct=True)
+    assert pins.hashes(own) == {name: "aa"}
+    own["install"][0]["download_info"]["url"] = f"file:///tmp/{name}"
+    assert pins.hashes(own) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_a_damaged_list_of_pinned_wheels_is_an_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / pins.FILE).write_text(text, encoding="ascii")
+    with pytest.raises(BuildError, match="is damaged"):
+        pins.check(tmp_path, {"torch.whl": "aa"}, SHIPPED)

@@ -1,0 +1,243 @@
+"""Case files: what is read, what is refused, what the hash covers; and every case that ships."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support import CASE_CODE, case_of, case_text
+from torch_embers.repro import case as cases
+from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
+from torch_embers.resources import data_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REPO = "pytorch/pytorch"
+
+
+def test_a_case_tells_what_it_needs_and_what_counts() -> None:
+    made = case_of(
+        issues=["pytorch/pytorch#99638", "o/r#2"],
+        bug_type="memory",
+        memory_type="non_contiguous",
+        consequence="silent_correctness",
+        requires=["cuda", "memory>=16GiB", "torch>=2.1", "package:scipy", "threads>=2"],
+        known_bad=["2.0.1"],
+        fixed_in="2.1.0",
+        signature=["mismatch", "SIGSEGV"],
+        timeout=5,
+    )
+    assert made.issues == (("pytorch/pytorch", 99638), ("o/r", 2))
+    assert made.labels == {
+        "bug_type": "memory",
+        "memory_type": "non_contiguous",
+        "consequence": "silent_correctness",
+    }
+    assert (made.device, made.memory, made.threads, made.packages) == ("cuda", 16 << 30, 2, ("scipy",))
+    assert [str(need) for need in made.needs] == ["cuda", "memory>=16GiB", "torch>=2.1", "package:scipy", "threads>=2"]
+    assert (made.runs_on_version("2.0.1"), made.runs_on_version("2.1.0+cu121")) == (False, True)
+    assert len(made.signature) == 2
+
+
+BAD_META = [
+    (
+        {"relation": "cousin"},
+        r"pt1_example: line \d+: relation 'cousin' to pytorch/pytorch#1 is none of same, sibling, unknown",
+    ),
+    ({"relation": 5}, r"line \d+: relation must be a word or a table"),
+    ({"requires": ["cpu", f"threads>={'9' * 5000}"]}, "no amount"),
+    ({"issues": ["99638"]}, "owner/name#123"),
+    ({"issues": "pytorch/pytorch#1"}, "list of texts"),
+    ({"bug_type": "no such type"}, "bug_type"),
+    ({"memory_type": "non_contiguous"}, "does not apply"),
+    ({"bug_type": "indexing", "memory_type": "non_contiguous"}, "does not apply"),
+    ({"requires": []}, "at least one of cpu"),
+    ({"requires": ["gpu"]}, "requirement 'gpu'"),
+    ({"requires": ["cpu", "memory>=lots"]}, "no amount"),
+    ({"requires": ["cpu", "threads<2"]}, "only >="),
+    ({"known_bad": ["one"]}, "no version"),
+    ({"fixed_in": "soon"}, "no version"),
+    ({"fixed_in": 0}, "fixed_in must be a text"),
+    ({"fixed_in": False}, "fixed_in must be a text"),
+    ({"fixed_in": []}, "fixed_in must be a text"),
+    ({"known_bad": ["2.5.0"], "fixed_in": "2.1.0"}, r"fixed_in 2.1.0, but known_bad has 2.5.0"),
+    ({"finalise": "yes"}, "finalise must be true or false"),
+    ({"review": []}, "review must be a text"),
+    ({"issues": ["pytorch/pytorch#1", "pytorch/pytorch#1"]}, "issues names one of them twice"),
+    ({"signature": [3]}, "signature"),
+    ({"signature": "wrong"}, "no signature"),
+    ({"signature": []}, "signature"),
+    ({"signature": 5}, "signature"),
+    ({"oracle": "magic"}, "oracle"),
+    ({"timeout": 0}, "timeout"),
+    ({"timeout": True}, "timeout"),
+    ({"known_good": ["2.1.0"]}, "unknown key 'known_good'"),
+]
+
+
+@pytest.mark.parametrize(("meta", "message"), BAD_META)
+def test_metadata_without_meaning_is_refused_with_the_reason(meta: dict[str, object], message: str) -> None:
+    with pytest.raises(CaseError, match=message):
+        case_of(**meta)
+
+
+BAD_TEXT = [
+    ("print(1)", "no metadata block"),
+    (case_text() + "\n" + "\n".join(metadata_lines({})), "2 metadata block"),
+    ("# /// script\n# dependencies = [\n# ///\n", "metadata block"),
+    ("# /// script\n# dependencies = []\n# ///\n", "dependencies"),
+    ('# /// script\n# dependencies = ["torch"]\n# ///\n', r"\[tool.embers\]"),
+    ('# /// script\n# tool = 5\n# dependencies = ["torch"]\n# ///\n', r"\[tool.embers\]"),
+    ('# /// script\n# dependencies = ["torch"]\n# [tool.embers]\n# relation = "same\n# ///\n', "line 4"),
+    ("# /// script\n# x = " + "[" * 5000 + "\n# ///\n", "metadata block: nested too deeply"),
+    (case_text("def f(:"), "line"),
+    (case_text(summary=" "), "docstring"),
+    (case_text("x = '" + "a" * (1 << 20) + "'"), "no small repro"),
+    (case_text("x = 1\0"), "null bytes"),
+    (case_text("x = " + "(" * 5000 + ")" * 5000), "pt1_bad: "),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_TEXT, ids=range(len(BAD_TEXT)))
+def test_a_file_that_is_no_case_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(CaseError, match=message):
+        parse(text, "pt1_bad")
+
+
+def test_a_file_that_is_not_utf_8_or_not_there_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "pt1_latin.py"
+    path.write_bytes(case_text().encode() + b"# caf\xe9\n")
+    with pytest.raises(CaseError, match="UTF-8"):
+        load(path)
+    with pytest.raises(CaseError, match="No such file"):
+        load(tmp_path / "pt2_missing.py")
+
+
+def test_prose_and_measurements_do_not_make_another_case() -> None:
+    one = case_of()
+    assert case_of(known_bad=["2.0.1"], fixed_in="2.1.0").hash == one.hash
+    assert case_of(CASE_CODE + "\n# a remark\n").hash == one.hash
+    assert parse(case_text(summary="Other words for it."), "pt1_example").hash == one.hash
+
+
+@pytest.mark.parametrize("other", [{"signature": "SIGSEGV"}, {"requires": ["cuda"]}, {"timeout": 5}, {"code": "x = 1"}])
+def test_what_decides_a_verdict_makes_another_case(other: dict[str, object]) -> None:
+    code = str(other.pop("code", CASE_CODE))
+    assert case_of(code, **other).hash != case_of().hash
+
+
+# ---- the cases that ship -------------------------------------------------------------------------------------------
+
+SHIPPED = shipped()
+
+
+@pytest.mark.parametrize("made", SHIPPED, ids=lambda made: made.name)
+def test_a_shipped_case_stands_alone(made: cases.Case) -> None:
+    tree = ast.parse(made.code, feature_version=(3, 8))
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert "torch_embers" not in imported
+    assert "EMBERS_PLANT" in made.code
+    assert made.oracle == "self"
+    assert made.labels.keys() >= {"bug_type", "consequence"}
+    if made.issues:
+        assert made.name.startswith(f"pt{made.issues[0][1]}_")
+    assert set(made.relations) == set(made.issues)
+
+
+def test_the_relations_of_cases_are_those_that_the_second_reader_gave() -> None:
+    lines = data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()
+    reviews = {(r["case"], (r["repo"], r["number"])): r["relation"] for r in map(json.loads, lines)}
+    stated = {(made.name, item): relation for made in SHIPPED for item, relation in made.relations.items()}
+    assert stated == {key: relation for key, relation in reviews.items() if relation != "none"}
+
+
+def test_a_relation_is_given_for_all_items_or_by_item() -> None:
+    both = ["pytorch/pytorch#1", "pytorch/pytorch#2"]
+    assert case_of(issues=both, relation="same").relations == dict.fromkeys([(REPO, 1), (REPO, 2)], "same")
+    text = case_text(issues=both).replace("# requires", '# relation."pytorch/pytorch#2" = "sibling"\n# requires')
+    assert parse(text, "pt1_example").relations == {(REPO, 2): "sibling"}
+    assert case_of(relation="unknown").relations == {(REPO, 1): "unknown"}
+    with pytest.raises(CaseError, match="none of its issues"):
+        parse(text.replace('relation."pytorch/pytorch#2"', 'relation."pytorch/pytorch#3"'), "pt1_example")
+
+
+def test_the_hash_leaves_out_which_items_a_case_belongs_to() -> None:
+    assert case_of().hash == case_of(issues=[]).hash == case_of(relation="sibling").hash
+
+
+def test_the_bank_covers_what_it_promises() -> None:
+    types = [made.labels.get("memory_type") for made in SHIPPED]
+    consequences = [made.labels["consequence"] for made in SHIPPED]
+    indexing = sum(made.labels["bug_type"] == "indexing" for made in SHIPPED)
+    assert len(SHIPPED) >= 70
+    assert sum(made.device == "cpu" for made in SHIPPED) >= 45
+    for family in ("non_contiguous", "segment_fault", "memory_format"):
+        assert types.count(family) >= 8, family
+    assert types.count("indexing") + indexing >= 8
+    for family in ("silent_correctness", "nan_inf"):
+        assert consequences.count(family) >= 8, family
+
+
+def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
+    covered = {key for made in SHIPPED for key in made.issues}
+    reasons = cases.uncovered()
+    assert not [key for key in CITED if ("pytorch/pytorch", key) not in {*covered, *reasons}]
+    assert sum(("pytorch/pytorch", key) in covered for key in CITED) >= 18
+
+
+CITED = (
+    67513,
+    99638,
+    45721,
+    87713,
+    84082,
+    94303,
+    130734,
+    58354,
+    53894,
+    64813,
+    32866,
+    84018,
+    108345,
+    111484,
+    82060,
+    99519,
+    107199,
+    38385,
+    115330,
+    102167,
+    112577,
+    102493,
+    52062,
+    111457,
+)
+"""Issues in the study's references [21] to [65]."""
+
+
+def test_every_pair_that_was_read_blind_has_an_earlier_reading_by_another_reader_and_gives_a_reason() -> None:
+    earlier: dict[tuple[str, int], set[str]] = {}
+    for line in map(json.loads, data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()):
+        earlier.setdefault((line["case"], line["number"]), set()).add(line["annotator"])
+    blind = [
+        json.loads(line) for line in data_file("case_reviews_blind.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    assert len({(line["case"], line["number"]) for line in blind}) == len(blind) > 0
+    for line in blind:
+        assert line["answer"] in {"faithful", "sibling", "wrong", "unsure"}
+        assert earlier[line["case"], line["number"]] - {line["annotator"]}, line["number"]
+        assert line["reason"]
+        assert 0 < line["confidence"] <= 1

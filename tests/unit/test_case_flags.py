@@ -1,0 +1,163 @@
+"""Cases that look as if they were about something else than their issue: tools/case_flags.py."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import support
+from support import case_of
+
+if TYPE_CHECKING:
+    from torch_embers.repro import case as cases
+
+REPO = "pytorch/pytorch"
+DAYS = {"1.13.1": date(2022, 12, 15), "2.1.2": date(2023, 12, 14), "2.6.0": date(2025, 1, 29)}
+CLOSING = {
+    "disposition": "fixed",
+    "evidence_kind": "commit",
+    "evidence": "x",
+    "evidence_ref": "#2",
+    "evidence_date": "2024-01-01",
+}
+
+
+TOOL: Any = support.tool("case_flags")
+
+
+def made(**entries: Any) -> cases.Case:
+    return case_of(**({"issues": [f"{REPO}#{NUMBER}"], "relation": "same"} | entries))
+
+
+NUMBER = 200
+NAME = made().name
+
+
+def facts(verdicts: dict[str, str], opened: date = date(2024, 1, 1), **other: Any) -> Any:
+    known = {
+        "verdicts": {NAME: verdicts},
+        "days": DAYS,
+        "numbers": TOOL.Numbers({100: date(2020, 1, 1), NUMBER: opened, 300: date(2026, 1, 1)}),
+        "kinds": {NUMBER: "issue"},
+        "states": {NUMBER: "closed"},
+        "dispositions": {NUMBER: {"disposition": "unknown"}},
+        "readings": {(NAME, NUMBER): {"repo": REPO, "answer": "unsure", "thread_read": "partly"}},
+    }
+    return TOOL.Facts(**(known | other))
+
+
+def names(one: cases.Case, known: Any) -> list[str]:
+    return [flag.name for flag in TOOL.flags([one], known)]
+
+
+RED_THEN_GREEN = {"1.13.1": "occurs", "2.1.2": "occurs", "2.6.0": "absent"}
+
+
+def test_an_item_about_performance_has_a_case_or_a_reason_and_not_both() -> None:
+    numbers = {"slow": {NUMBER, 250, 260}, "unmeasured": {NUMBER, 260, 270}}
+    found = TOOL.flags([made()], facts(RED_THEN_GREEN, **numbers))
+    assert [flag.item for flag in found if flag.name == "no_times"] == [NUMBER, 250, 270]
+
+
+# ---- each flag -----------------------------------------------------------------------------------------------------
+
+
+def test_a_case_that_was_red_when_reported_and_fixed_later_is_not_doubted() -> None:
+    assert names(made(fixed_in="2.6.0"), facts(RED_THEN_GREEN)) == []
+
+
+def test_fixed_before_the_report() -> None:
+    assert "fixed_before_report" in names(made(fixed_in="2.1.2"), facts(RED_THEN_GREEN))
+
+
+def test_red_only_after_the_report_is_never_red() -> None:
+    late = {"1.13.1": "absent", "2.1.2": "absent", "2.6.0": "occurs"}
+    assert names(made(), facts(late)) == ["never_red"]
+
+
+def test_a_report_older_than_all_releases_is_held_against_the_oldest_one() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, opened=date(2021, 1, 1))) == []
+    late = RED_THEN_GREEN | {"1.13.1": "not_seen"}
+    assert names(made(), facts(late, opened=date(2021, 1, 1))) == ["never_red"]
+
+
+def test_what_no_release_could_test_is_said_once() -> None:
+    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"))) == ["never_tested"]
+
+
+def test_pull_requests_alone_are_no_report() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, kinds={NUMBER: "pull"})) == ["only_pull_requests"]
+
+
+def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
+    there = dict.fromkeys(DAYS, "occurs")
+    faithful = {(NAME, NUMBER): {"answer": "faithful", "thread_read": "whole"}}
+    doubted = {(NAME, NUMBER): {"answer": "unsure", "thread_read": "whole"}}
+    assert names(made(), facts(there, dispositions={NUMBER: CLOSING}, readings=faithful)) == []
+    for closing, readings in ((CLOSING | {"evidence_ref": None}, faithful), (CLOSING, doubted)):
+        assert names(made(), facts(there, dispositions={NUMBER: closing}, readings=readings)) == ["headline_evidence"]
+
+
+def test_a_case_that_a_reader_set_aside_may_not_be_called_the_reports_own() -> None:
+    aside = {(NAME, NUMBER): {"repo": REPO, "answer": "faithful", "thread_read": "whole", "decides": False}}
+    assert names(made(), facts(RED_THEN_GREEN, readings=aside)) == ["set_aside"]
+    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=aside)) == []
+
+
+@pytest.mark.parametrize("reading", [{"answer": "faithful", "thread_read": "no"}, None])
+def test_a_case_whose_reader_saw_no_thread_may_not_be_called_the_reports_own(reading: Any) -> None:
+    unread = {(NAME, NUMBER): reading | {"repo": REPO}} if reading else {}
+    assert names(made(), facts(RED_THEN_GREEN, readings=unread)) == ["not_read"]
+    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=unread)) == []
+
+
+def test_a_closed_issue_with_a_case_needs_a_disposition() -> None:
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={})) == ["no_disposition"]
+    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"), dispositions={})) == [
+        "never_tested",
+        "no_disposition",
+    ]
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, states={NUMBER: "open"})) == []
+    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, kinds={})) == []
+    about_time = TOOL.flags([], facts({}, dispositions={}), timed=[made()])
+    assert [flag.name for flag in about_time] == ["no_disposition"]
+
+
+def test_a_disposition_needs_a_case_or_a_reason_why_there_is_none() -> None:
+    more = {NUMBER: CLOSING | {"disposition": "declined"}, 7: CLOSING}
+    assert names(made(), facts(RED_THEN_GREEN, dispositions=more)) == ["no_case"]
+    assert names(made(), facts(RED_THEN_GREEN, dispositions=more, uncovered={7})) == []
+
+
+def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
+    numbers = TOOL.Numbers({100: date(2020, 1, 1), 300: date(2026, 1, 1)})
+    assert (numbers.earliest(200), numbers.latest(200)) == (date(2020, 1, 1), date(2026, 1, 1))
+    assert (numbers.earliest(100), numbers.latest(100)) == (date(2020, 1, 1), date(2020, 1, 1))
+    assert (numbers.earliest(1), numbers.latest(999)) == (date.min, date.max)
+
+
+# ---- exceptions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        'flag = "never_red"\nreason = "x"',
+        'flag = "never_red"\ncase = "a"\nreason = " "',
+        'flag = "never_red"\nwhy = "x"',
+        'flag = "not_read"\ncase = "a"\nreason = "x"',
+        'flag = "no_disposition"\nitem = 7\nreason = "x"',
+    ],
+)
+def test_an_exception_without_reason_or_place_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match="exception 1"):
+        TOOL.read_excuses(f"[[exception]]\n{entry}")
+
+
+def test_an_exception_for_a_device_covers_its_cases_and_no_others() -> None:
+    excuses = TOOL.read_excuses('[[exception]]\nflag = "never_tested"\nneeds = "mps"\nreason = "none here"')
+    flags = [TOOL.Flag("never_tested", "a", 0, "", ("mps",)), TOOL.Flag("never_tested", "b", 0, "", ("cuda",))]
+    assert TOOL.unexplained(flags, excuses) == ([flags[1]], [])
+    assert TOOL.unexplained([], excuses) == ([], excuses)

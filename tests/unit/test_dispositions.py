@@ -1,0 +1,287 @@
+"""Why closed issues were closed: the shipped file, and what events and links say where nobody read the thread."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from helpers.dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read, read_as
+from torch_embers.errors import InputError
+from torch_embers.mine.files import catalog, dispositions
+from torch_embers.mine.pages import make_page
+from torch_embers.resources import data_file
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
+    body = data_file(dispositions.FILE).read_bytes()
+    batch = dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, dispositions.FILE, body))
+    assert len(batch.dispositions) == len(body.splitlines())
+    entries = map(json.loads, data_file(catalog.FILE).read_text(encoding="utf-8").splitlines())
+    pulls = {(e["repo"], e["number"]) for e in entries if e["kind"] == "pull"}
+    assert not pulls & {(d.repo, d.number) for d in batch.dispositions}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"disposition": "solved"}, "line 2: disposition: Input should be"),
+        ({"disposition": "duplicate"}, "line 2: duplicate_of goes with"),
+        ({"duplicate_of": 7}, "line 2: duplicate_of goes with"),
+        ({"evidence_kind": None}, "line 2: disposition fixed without evidence_kind"),
+        ({"evidence": ""}, "line 2: evidence: "),
+        ({"confidence": 2}, "line 2: confidence: "),
+        ({"evidence_date": "yesterday"}, "line 2: evidence_date: "),
+        ({"number": 0}, "line 2: number: "),
+        ({"more": 1}, "line 2: more: Extra inputs"),
+        ({"number": 3}, "line 2: pytorch/pytorch#3 stands in line 1, too"),
+        ({"number": True}, "line 2: number: "),
+        ({"number": "1"}, "line 2: number: "),
+        ({"number": 1 << 40}, "line 2: number: "),
+        ({"confidence": True}, "line 2: confidence"),
+        ({"repo": "see https://github.com/pytorch/pytorch !"}, "line 2: repo: "),
+        ({"evidence_ref": "nonsense"}, "line 2: evidence_ref: "),
+        ({"evidence_ref": "#1"}, "line 2: evidence_ref names the issue itself"),
+        ({"evidence_ref": "https://example.org/\x1b[31m"}, "line 2: evidence_ref"),
+        ({"evidence_ref": "https://example.org/a|b"}, "line 2: evidence_ref"),
+        ({"evidence_ref": "https://example.org/<script>"}, "line 2: evidence_ref"),
+        ({"repo": "../.."}, "line 2: repo: "),
+        ({"repo": "PyTorch/PyTorch", "number": 3}, "line 2: PyTorch/PyTorch#3 stands in line 1, too"),
+        ({"evidence_date": "about 2024-01-01, I think"}, "line 2: evidence_date: .* is no day of the form"),
+        ({"evidence_date": "2024-13-45"}, "line 2: evidence_date: month must be in 1..12"),
+        ({"read_on": "2024-01-32"}, "line 2: read_on: day "),
+        ({"disposition": "duplicate", "duplicate_of": 1}, "line 2: duplicate_of names the issue itself"),
+        ({"evidence": "   "}, "line 2: evidence: blank"),
+        ({"evidence": "a "}, "line 2: evidence: blank"),
+        ({"evidence": "a\n| b"}, "line 2: evidence: a line feed"),
+        ({"evidence": "a | b"}, "line 2: evidence: a line feed, another control character or a bar"),
+        ({"evidence": "a\u2028b"}, "line 2: evidence: a line feed"),
+        ({"annotator": " "}, "line 2: annotator: blank"),
+        ({"annotator": "a|b"}, "line 2: annotator: a line feed"),
+        ({"evidence_date": "2031-01-01"}, "line 2: evidence_date: 2031-01-01 is not between 2016-01-01 and today"),
+        ({"evidence_date": "1999-01-01"}, "line 2: evidence_date: 1999-01-01 is not between"),
+        ({"read_on": "2099-01-01"}, "line 2: read_on: 2099-01-01 is not between"),
+        ({"read_on": "2023-12-31"}, "line 2: evidence_date 2024-01-02 is later than read_on 2023-12-31"),
+        ({"evidence_date": None, "evidence_ref": None}, "line 2: disposition fixed with neither evidence_ref nor"),
+        ({"confidence": 0}, "line 2: disposition fixed with confidence 0"),
+        ({"disposition": "unknown"}, "line 2: disposition unknown with evidence_kind closing_pr"),
+        (
+            {"evidence_kind": "not_reproduced"},
+            "line 2: disposition fixed with evidence_kind not_reproduced: say unknown",
+        ),
+        (
+            {"disposition": "unknown", "evidence_kind": "not_reproduced", "evidence_ref": None},
+            "line 2: evidence_kind not_reproduced without a sentence",
+        ),
+        ({"thread_read": "no", "evidence_kind": "comment"}, "line 2: disposition fixed by comment with thread_read no"),
+        ({"thread_read": "no", "evidence_date": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
+        ({"thread_read": "no", "evidence_ref": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_key(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(GOOD | {"number": 3}, GOOD | change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evidence_date": None},
+        {"evidence_ref": None},
+        {"disposition": "unknown", "evidence_kind": None, "confidence": 0},
+        {"disposition": "unknown", "evidence_kind": "not_reproduced"},
+        {"thread_read": "no"},
+        {"thread_read": "no", "evidence_kind": "state_reason", "disposition": "declined", "evidence_date": None},
+        {"thread_read": "no", "evidence_kind": None, "disposition": "unknown"},
+    ],
+)
+def test_what_can_be_seen_is_accepted(change: dict[str, Any]) -> None:
+    assert len(read(GOOD | change).dispositions) == 1
+
+
+def test_evidence_is_not_older_than_its_issue() -> None:
+    page = make_page(REPO, "catalog", dispositions.KIND, "x", json.dumps(GOOD).encode())
+    assert len(dispositions.read_dispositions(page, {(REPO, 1): "2024-01-02"}).dispositions) == 1
+    with pytest.raises(InputError, match="line 1: evidence_date: 2024-01-02 is before pytorch/pytorch#1 was opened"):
+        dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 1: no JSON"),
+        ("[" * 100_000, "line 1: no JSON: nested too deeply"),
+        ("[1]", "line 1: Input should be"),
+        ('{"repo": "a/b", "repo": "c/d"}', "line 1: no JSON: key 'repo' stands there twice"),
+        ("", "line 1: no JSON"),
+    ],
+)
+def test_a_line_that_is_no_object_of_json_is_named(line: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(line, GOOD)
+
+
+def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        item(1, reason="not_planned"),
+        item(2, reason="duplicate"),
+        item(3, reason="completed"),
+        item(4, reason="completed"),
+        item(5, state="open"),
+        item(6, kind="pull"),
+        item(7, reason="completed"),
+        item(20, kind="pull", merged="TIMESTAMP '2024-01-03'"),
+        item(21, kind="pull"),
+        link(20, 3),
+        link(21, 4),
+        link(20, 7),
+        closing(7, "closed", 1),
+        closing(7, "reopened", 2),
+        closing(7, "closed", 3),
+        item(8, reason="completed"),
+        closing(8, "closed", 4),
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 8",
+    )
+    assert rows == {
+        1: ("declined", "state_reason", None, "rule"),
+        2: ("duplicate", "state_reason", None, "rule"),
+        3: ("fixed", "closing_pr", "#20", "rule"),
+        4: ("unknown", None, None, "rule"),
+        7: ("unknown", None, None, "rule"),
+        8: ("fixed", "commit", "abc", "rule"),
+    }
+
+
+def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        *(line for number in (1, 2, 3) for line in (item(number, reason="not_planned"), closing(number, "closed", 3))),
+        read_as(1, "fixed", "2024-01-03"),
+        read_as(2, "unknown", "2024-01-03"),
+        read_as(3, "fixed", "2024-01-03"),
+        read_as(3, "stale", "2024-01-03", annotator_kind="human", annotator="b"),
+    )
+    assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
+
+
+def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    twice = [
+        closing(number, kind, day)
+        for number in (1, 2, 3)
+        for kind, day in (("closed", 1), ("reopened", 2), ("closed", 3))
+    ]
+    put(
+        store,
+        item(1, reason="not_planned"),
+        item(2, reason="completed"),
+        item(3, reason="completed"),
+        *(read_as(number, "fixed", "2023-05-01") for number in (1, 2, 3)),
+        *twice,
+        "UPDATE events SET commit_sha = 'abc' WHERE number = 3",
+    )
+    before = "a read fixed (2023-05-01)"
+    assert dispositions_of(store) == {
+        1: ("unknown", f"{before}, reopened on 2024-01-02; the tracker on 2024-01-03: closed as not planned"),
+        2: ("unknown", f"{before}; reopened on 2024-01-02, and the last closing does not say why"),
+        3: ("fixed", "a commit closed it"),
+    }
+
+
+def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="completed"),
+        read_as(1, "fixed", None),
+        closing(1, "closed", 1),
+        closing(1, "reopened", 2),
+        closing(1, "closed", 3),
+        item(2, reason="completed"),
+        read_as(2, "fixed", None),
+        closing(2, "closed", 1),
+        item(3, reason="completed"),
+        read_as(3, "fixed", "2024-02-01"),
+        closing(3, "closed", 1),
+        "UPDATE items SET closed_at = TIMESTAMP '2024-03-01' WHERE number = 3",
+        item(4, "open"),
+        read_as(4, "fixed", None),
+    )
+    assert dispositions_of(store) == {
+        1: ("unknown", "a read fixed, without a day; reopened on 2024-01-02, and the last closing does not say why"),
+        2: ("fixed", "read"),
+        3: ("unknown", "a read fixed (2024-02-01); closed again on 2024-03-01, and the last closing does not say why"),
+    }
+
+
+def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(20, kind="pull", merged="TIMESTAMP '2024-01-05'"),
+        *(line for number in (1, 2, 3) for line in (item(number, reason="completed"), link(20, number))),
+        read_as(1, "declined", "2024-01-03"),
+        read_as(2, "declined", "2024-01-06"),
+        read_as(3, "declined", None),
+    )
+    found = dispositions_of(store)
+    assert found[1][0] == "unknown"
+    assert (found[2][0], found[3][0]) == ("declined", "declined")
+
+
+def test_a_closing_by_the_pull_request_that_the_annotator_names_contradicts_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    rows = put(
+        store,
+        item(1, reason="completed"),
+        closing(1, "closed", 3),
+        f"UPDATE events SET other_repo = '{REPO}', other_number = 90",
+        read_as(1, "superseded", "2024-01-02", evidence_ref="#90"),
+    )
+    assert rows[1][0] == "superseded"
+
+
+def closings(store: Store) -> dict[int, tuple[Any, ...]]:
+    with store.read() as connection:
+        found = connection.execute(
+            "SELECT number, closed_by, reason, closing_number, closing_sha, closing_comment FROM closings"
+        ).fetchall()
+    return {row[0]: row[1:] for row in found}
+
+
+def test_the_last_closing_says_who_and_through_what_and_with_which_words(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put(
+        store,
+        item(1, reason="not_planned"),
+        closing(1, "closed", 1),
+        closing(1, "reopened", 2),
+        closing(1, "closed", 3),
+        f"UPDATE events SET actor = 'ann', other_repo = '{REPO}', other_number = 9 WHERE event_id = '1-1'",
+        "UPDATE events SET actor = 'bob' WHERE event_id = '1-3'",
+        comment(1, "long before", "bob", "2024-01-02 12:00:00"),
+        comment(1, "just before", "bob", "2024-01-02 23:56:00"),
+        comment(1, "with it", "bob", "2024-01-03 00:00:01"),
+        comment(1, "of another", "ann", "2024-01-03 00:00:02"),
+        comment(1, "long after", "bob", "2024-01-03 00:05:00"),
+        item(2),
+        "UPDATE items SET closed_by = 'cid', closed_at = TIMESTAMP '2024-01-05' WHERE number = 2",
+        comment(2, "without an event", "cid", "2024-01-05 00:00:00"),
+        item(3, state="open"),
+        item(4, kind="pull", reason="merged"),
+        closing(4, "merged", 6),
+        "UPDATE events SET commit_sha = 'abc', actor = 'dan' WHERE number = 4",
+    )
+    assert closings(store) == {
+        1: ("bob", "not_planned", None, None, "with it"),
+        2: ("cid", None, None, None, "without an event"),
+        4: ("dan", "merged", None, "abc", None),
+    }

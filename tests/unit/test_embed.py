@@ -1,0 +1,154 @@
+"""Embedding: the quick path equals the plain one, vectors depend on their text alone, and missing things are said clearly."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import TYPE_CHECKING
+
+import pytest
+import requests
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from helpers.embed import _no_hub, needed, texts, tiny  # noqa: F401 - fixtures
+from support import example_count
+from torch_embers import cli
+from torch_embers.classify.embedding import embed, graph, onnx_embedder, weights
+from torch_embers.errors import InputError
+from torch_embers.normalize import clean_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.too_slow])
+@given(texts.map(lambda text: text * 30))
+@example("a" * 5_000)
+@example(" " * 5_000 + "conv grad")
+@example("c" * 90 + " conv" * 3 + "\t" + "b" * 800)
+def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, text: str) -> None:
+    from tokenizers import Tokenizer
+
+    text = clean_text(text)
+    whole = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    whole.enable_truncation(24)
+    [ids] = onnx_embedder.Tokens(tiny / "tokenizer.json", 24).ids([text])
+    assert ids[0].tolist() == whole.encode(text).ids
+
+
+@given(st.binary(max_size=40))
+def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("m")
+    for name in ("config.json", "modules.json", "sentence_bert_config.json"):
+        (folder / name).write_bytes(content)
+    assert graph.bert_of(folder) is None
+
+
+# ---- where a model comes from -----------------------------------------------------------------------------------
+
+
+def test_an_impossible_name_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a folder nor the name"):
+        embed.load_embedder("../no such model")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """How long each question to the hub may take; nobody answers."""
+    patience: list[float | None] = []
+
+    def refuse(address: str, timeout: float | None = None) -> None:
+        patience.append(timeout)
+        raise requests.ConnectionError(address)
+
+    monkeypatch.setattr(weights.requests, "get", refuse)
+    return patience
+
+
+def test_an_unknown_model_offline_is_a_clear_error_and_asks_nobody(tmp_path: Path, asked: list[float | None]) -> None:
+    needed("huggingface_hub")
+    with pytest.raises(InputError, match=r"no model 'nobody/nothing': no copy .* switched off"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    assert asked == []
+
+
+def test_a_hub_that_does_not_answer_costs_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[float | None]
+) -> None:
+    needed("huggingface_hub")
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    with pytest.raises(InputError, match="cannot be reached"):
+        embed.load_embedder("nobody/nothing", cache=tmp_path)
+    assert asked == [weights.HUB_PATIENCE]
+
+
+@pytest.mark.parametrize("missing", ["onnxruntime", "sentence_transformers", "accelerate"])
+def test_a_missing_package_names_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
+    )
+    extra, commands = "classify", [["classify"], ["evaluate"], ["label"]]
+    if missing == "accelerate":
+        extra, commands = "tune", [["evaluate", "--tune"]]
+    for command in commands:
+        with pytest.raises(SystemExit) as end:
+            cli.main([*command, "--database", str(tmp_path / "e.duckdb")])
+        assert end.value.code == 3
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"{missing}: pip install 'torch-embers[{extra}]'" in said
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    needed()
+    with pytest.raises(InputError, match="no model that sentence-transformers can load"):
+        embed.load_embedder(str(tmp_path), cache=tmp_path / "c")
+
+
+def test_other_weights_under_the_default_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"something else")
+    with pytest.raises(InputError, match="does not hold the weights"):
+        weights.check_weights(tmp_path, weights.DEFAULT_SHA256)
+
+
+def _packaged() -> Path:
+    """Where the package with the default model lies; without it, nothing can be tested."""
+    try:
+        return weights._packaged(weights.DEFAULT_MODEL)
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+def test_the_package_carries_the_weights_of_the_default_model() -> None:
+    assert weights.sha256(_packaged() / "model.safetensors") == weights.DEFAULT_SHA256
+
+
+def test_where_no_hub_answers_the_package_is_used(monkeypatch: pytest.MonkeyPatch, asked: list[float | None]) -> None:
+    needed("huggingface_hub")
+    expected = _packaged()
+    monkeypatch.setattr(weights, "_stored", _not_here)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    assert weights.model_folder() == expected
+    assert asked == [weights.HUB_PATIENCE]
+
+
+def _not_here(name: str) -> Path:
+    raise InputError("no copy on this machine")
+
+
+@pytest.mark.parametrize("place", ["_stored", "_fetched", "_packaged"])
+def test_a_place_with_other_weights_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    for folder, content in ((good, b"these"), (bad, b"others")):
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(content)
+    monkeypatch.setattr(weights, "DEFAULT_SHA256", weights.sha256(good / "model.safetensors"))
+    for name in ("_stored", "_fetched", "_packaged"):
+        monkeypatch.setattr(weights, name, lambda _, said=bad if name == place else good: said)
+    assert weights.model_folder() == good
+    for name in ("_stored", "_fetched", "_packaged"):
+        monkeypatch.setattr(weights, name, lambda _: bad)
+    with pytest.raises(InputError, match="does not hold the weights"):
+        weights.model_folder()

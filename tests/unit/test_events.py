@@ -1,0 +1,285 @@
+"""What a re-check announces: the releases replayed in order, gaps, a planted regression, flapping, clocks."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections import defaultdict
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.events import NOW, build_of, check, known, sealed, store  # noqa: F401 - fixtures
+from support import rows
+from torch_embers.atom_output import SPACE, Announced
+from torch_embers.errors import InputError
+from torch_embers.progress import Silent
+from torch_embers.repro import shipped_matrix
+from torch_embers.repro.case import shipped
+from torch_embers.run import command, notices, reports, state
+from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
+from torch_embers.run.ledger import Cell
+from torch_embers.run.recheck import Change, Recheck
+from torch_embers.run.status import STATUSES
+from torch_embers.run.verdict import Control, Decision
+from torch_embers.settings import Settings
+from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+LIMITS = Flapping.model_construct(turns=4, days=30.0)
+
+
+# ---- flapping ------------------------------------------------------------------------------------------------------
+
+
+def announced(
+    statuses: Sequence[Any], days: float = 1.0, limits: Flapping = LIMITS, clock: Sequence[float] = ()
+) -> list[str | None]:
+    """What re-checks announce, one every so many days, or at these days of a clock that may be wrong."""
+    history = History()
+    kinds: list[str | None] = []
+    for place, status in enumerate(statuses):
+        moment = NOW + timedelta(days=clock[place] if clock else place * days)
+        kind = kind_of(history, status, moment, limits)
+        kinds.append(kind)
+        if status != history.status:
+            history.statuses.append((moment, status))
+        if kind:
+            history.announced.append((moment, kind))
+    return kinds
+
+
+def test_what_changes_back_and_forth_is_announced_once_as_flapping_until_it_has_settled() -> None:
+    kinds = announced(["fixed", "regressed"] * 10 + ["fixed"] * 40)
+    assert [kind for kind in kinds[:20] if kind] == ["fixed", "regressed", "fixed", "regressed", "flapping"]
+    assert [kind for kind in kinds[20:] if kind] == ["fixed"]
+    assert kinds.index("fixed", 20) == 51, "30 days after the last turn, on day 20"
+
+
+def test_after_it_has_settled_a_turn_is_announced_as_ever() -> None:
+    kinds = announced(["fixed", "regressed"] * 4 + ["open_and_occurs"] * 40 + ["fixed"] * 3)
+    assert kinds.count("flapping") == 1
+    assert kinds[-3:] == ["fixed", None, None]
+
+
+def test_changes_that_lie_far_apart_are_all_announced() -> None:
+    assert announced(["fixed", "regressed"] * 5, days=40) == ["fixed", "regressed"] * 5
+
+
+def test_an_answer_of_a_reader_that_goes_back_and_forth_repeats_no_announcement() -> None:
+    kinds = announced(["closed_but_occurs", "undecided_occurs", "closed_but_occurs", "undecided_occurs"] * 3, days=5)
+    assert kinds == ["closed_but_occurs"] + [None] * 11
+    assert announced(["fixed", "undecided_occurs", "fixed"]) == ["fixed", None, None]
+
+
+def test_an_item_that_was_reopened_and_closed_again_is_news_behind_a_doubt_too() -> None:
+    kinds = announced(["closed_but_occurs", "open_and_occurs", "undecided_occurs", "closed_but_occurs"])
+    assert kinds == ["closed_but_occurs", None, None, "closed_but_occurs"]
+    assert announced(["fixed", "undecided_occurs", "closed_but_occurs"]) == ["fixed", None, "closed_but_occurs"]
+
+
+@given(st.lists(st.sampled_from(STATUSES), max_size=40))
+def test_gaps_change_nothing_and_nothing_is_announced_twice_in_a_row(statuses: list[str]) -> None:
+    kinds = announced(statuses, days=0.01)
+    decided = [status for status in statuses if status in GONE | THERE]
+    told = [kind for kind in kinds if kind]
+    assert told == [kind for kind in announced(decided, days=0.01) if kind]
+    assert all(kind is None or kind in ("flapping", status) for kind, status in zip(kinds, statuses, strict=True))
+    assert told.count("flapping") <= 1
+    assert sum(kind in GONE or kind == "regressed" for kind in told) <= len(decided)
+
+
+WRONG = st.tuples(
+    st.sampled_from(["fixed", "regressed", "untestable_here"]), st.floats(-20_000, 0) | st.floats(120, 20_000)
+)
+"""A status, and the day that a clock told: right, or behind, or ahead by more than the tests below last."""
+
+
+@given(st.lists(WRONG, max_size=30), st.sampled_from(["fixed", "regressed"]))
+def test_however_wrong_a_clock_was_an_item_settles_when_it_is_right_again_and_is_announced_as_ever(
+    past: list[tuple[str, float]], last: str
+) -> None:
+    other = "regressed" if last == "fixed" else "fixed"
+    nights = [*[last] * 40, other, *[other] * 39]
+    statuses = [status for status, _ in past] + nights
+    kinds = announced(statuses, clock=[day for _, day in past] + [float(day) for day in range(80)])
+    steady, turned = kinds[len(past) :][:40], kinds[len(past) :][40:]
+    assert sum(kind == last for kind in steady) <= 1
+    assert sum(kind == "flapping" for kind in steady) <= 1
+    assert steady[35:] == [None] * 5
+    assert [kind for kind in turned if kind] == [other], "neither swallowed nor called flapping"
+
+
+@given(st.lists(WRONG, min_size=1, max_size=30), st.floats(-20_000, 20_000))
+def test_a_status_that_does_not_change_is_not_announced_again_under_any_clock(
+    past: list[tuple[str, float]], day: float
+) -> None:
+    same = past[-1][0]
+    kinds = announced([status for status, _ in past] + [same] * 5, clock=[day for _, day in past] + [day] * 5)
+    assert sum(kind is not None for kind in kinds[len(past) :]) <= 1, "at most that it has settled"
+
+
+def test_turns_that_are_dated_later_than_now_are_not_recent() -> None:
+    """As if the clock had been in 2031 for eight nights, and was set right on the ninth."""
+    ahead = [1500.0 + day for day in range(8)]
+    kinds = announced(["fixed", "regressed"] * 4 + ["regressed"] * 3 + ["fixed"], clock=[*ahead, 0.0, 1.0, 2.0, 3.0])
+    assert [kind for kind in kinds if kind] == [
+        "fixed",
+        "regressed",
+        "fixed",
+        "regressed",
+        "flapping",
+        "regressed",
+        "fixed",
+    ]
+
+
+def test_the_thresholds_are_those_of_the_data_file() -> None:
+    assert (rules().flapping.turns, rules().flapping.days) == (LIMITS.turns, LIMITS.days)
+
+
+# ---- what other services get ---------------------------------------------------------------------------------------
+
+EVIL = "a\r\n::error::b %0A::c\x1b[31m <b> ]]> \u202e ##[add-mask]d"
+
+
+def change_of(kind: Kind, number: int = 1) -> Change:
+    return Change("o/r", number, EVIL, "cpu", "fixed", None, (EVIL,), (), kind)
+
+
+def result_of(*changes: Change) -> Recheck:
+    return Recheck(build_of("2.15.0"), "2026-11-22T00:00:00Z", (), changes, {}, 1, 0.0)
+
+
+def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
+    """Closed bugs on 2.1.2, 2.3.1 and 2.15.0: most show their bug only on older releases."""
+    seen: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in shipped_matrix.matrix():
+        seen[row["case"]][row["build"]] = row["verdict"]
+    releases = ("2.1.2", "2.3.1", "2.15.0")
+    clean = Decision(
+        "not_seen",
+        flaky=False,
+        hits=0,
+        runs=10,
+        detectable_rate=None,
+        control=Control("planted", None, 3, 3),
+        detail="",
+        signature=None,
+    )
+    there = replace(clean, verdict="occurs", control=Control("build", "2.1.2", 10, 10))
+    cells = [
+        Cell(case, build_of(release), "here", "reviewed", 0, there if "occurs" in shown else clean, fresh=True)
+        for case in shipped()
+        for release in releases
+        if (shown := {seen[case.name].get(one) for one in releases}) & {"occurs", "absent"}
+    ]
+    found = replace(result_of(), cells=tuple(cells))
+    bare = [cell for cell in cells if cell.decision is clean]
+    assert bare
+    assert found.uncontrolled.verdicts == len(bare)
+    assert sum(found.uncontrolled.releases.values()) == found.uncontrolled.cases == len(bare) // 3
+    assert next(iter(found.uncontrolled.releases)) == "1.13.1"
+    assert str(found.uncontrolled).endswith("`embers builds add 1.13.1`")
+    assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
+    assert str(found.uncontrolled) in reports.markdown(found)
+    assert str(result_of().uncontrolled) == ""
+
+
+def test_an_annotation_is_one_line_that_ends_no_command_and_begins_none() -> None:
+    lines = notices.as_annotations(result_of(change_of("regressed"), change_of("flapping")), 9)
+    heads = ["::warning title=Came back::o/r#1", "::notice title=Changes back and forth::o/r#1"]
+    assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
+    for line in lines:
+        assert "%250A" in line
+        assert "%0A" not in line
+        assert line.isprintable()
+
+
+def test_annotations_that_github_would_drop_are_counted_in_one() -> None:
+    lines = notices.as_annotations(result_of(*(change_of("fixed", number) for number in range(12))), 9)
+    assert len(lines) == 10
+    assert lines[-1] == "::notice title=More changes::and 3 more: see the summary of this run"
+    assert notices.as_annotations(result_of(), 9) == []
+
+
+def test_builds_that_were_left_out_are_one_annotation_of_a_level_of_their_own_and_decide_the_exit_code() -> None:
+    old, newest = build_of("2.11.0"), build_of("2.15.0")
+    changes = [change_of("regressed", number) for number in range(12)]
+    lines = notices.as_annotations(replace(result_of(*changes), left_out=((old, EVIL),)), 9)
+    [line] = [line for line in lines if line.startswith("::error title=Build left out::build 2.11.0 was left out: ")]
+    assert "%0A" not in line
+    assert line.isprintable()
+    assert len(lines) == 11
+    quiet = replace(result_of(), left_out=((old, EVIL), (newest, "gone")))
+    assert "no statuses: they would be those of 2.15.0" in reports.markdown(quiet)
+    assert [row["name"] for row in reports.as_table(quiet)["left_out"]] == ["2.11.0", "2.15.0"]
+    codes = [reports.exit_code(one) for one in (result_of(), quiet, replace(quiet, changes=tuple(changes)))]
+    assert codes == [reports.NOTHING_NEW, reports.LEFT_OUT, reports.NEWS] == [0, 12, 10]
+
+
+def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -> None:
+    moments = [NOW, NOW + timedelta(microseconds=1)]
+    known = [Announced("o/r", 1, EVIL, "cpu", "fixed", "2.15.0", EVIL, moment) for moment in moments]
+    made = notices.feed(known)
+    root = ET.fromstring(made)
+    assert made == notices.feed(known)
+    ids = [entry.text for entry in root.iter(f"{{{SPACE}}}id")]
+    assert ids == [
+        "tag:embers,2026:recheck",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00.000000Z",
+        "tag:embers,2026:o--r-1/cpu/fixed/2026-11-22T00:00:00.000001Z",
+    ]
+    assert len(root.findall(f"{{{SPACE}}}entry/{{{SPACE}}}author")) == 0, "the feed's own author is that of all entries"
+    assert root.findtext(f"{{{SPACE}}}updated") == "2026-11-22T00:00:00Z"
+    assert "\x1b" not in made.decode()
+    ET.fromstring(notices.feed([]))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: table.drop_columns(["kind"]), "has other columns than this version"),
+        (lambda table: table.append_column("later", pa.array(["x"])), "has other columns than this version"),
+        (lambda table: table.set_column(1, "number", pa.array(["x"])), "has rows that this version of embers cannot"),
+        (lambda table: table.set_column(1, "number", pa.array([None])), "has rows that this version of embers cannot"),
+    ],
+    ids=["column missing", "column unknown", "wrong type", "no value"],
+)
+def test_a_sealed_file_with_rows_that_do_not_fit_is_refused_and_nothing_of_it_is_kept(
+    known: Store, tmp_path: Path, change: Callable[[pa.Table], pa.Table], said: str
+) -> None:
+    state.save(known, tmp_path / "made")
+    bad = sealed(tmp_path / "made", tmp_path / "bad", "announcements", change)
+    with known.writer("test") as writer, pytest.raises(InputError, match=f"announcements.parquet {said}"):
+        state.load(writer, bad)
+    assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
+
+
+def test_an_out_that_cannot_be_written_is_named_before_anything_is_checked(
+    known: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "chosen_builds", lambda *_: [build_of("2.15.0")])
+    monkeypatch.setattr(command, "recheck", lambda *_: pytest.fail("a re-check began"))
+    (tmp_path / "file").write_text("dear diary")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match=f"--out {out} cannot be written"):
+            command.run_recheck(known, Settings(), Silent(), only="all", names=(), every=7, jobs=1, out=out)
+    assert (tmp_path / "file").read_text() == "dear diary"
+
+
+def test_a_folder_that_is_no_state_is_neither_read_nor_replaced(tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("dear diary")
+    writer: Any = None
+    with pytest.raises(InputError, match="holds something else"):
+        state.load(writer, tmp_path)
+    with pytest.raises(InputError, match="holds something else"):
+        state.save(Store(tmp_path / "e.duckdb"), tmp_path)
+    assert (tmp_path / "diary.txt").read_text() == "dear diary"

@@ -1,0 +1,483 @@
+"""Reading a local clone: what a commit says, what a hostile clone must not do, and where a run goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.gitlog import REPO, Repository, mine, plain_components, remove_blob, repository  # noqa: F401 - fixtures
+from torch_embers.errors import InputError
+from torch_embers.mine.git import git_records, gitsizes
+from torch_embers.mine.git.commits import pull_number
+from torch_embers.mine.git.git_records import read_git_log
+from torch_embers.mine.git.gitlog import GitSource
+from torch_embers.mine.pages import make_page
+from torch_embers.store.records import Batch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+
+
+shipped_component_of = gitsizes.component_of
+
+
+def test_a_commit_carries_its_files_dates_and_pull_request(repository: Repository) -> None:
+    first = repository.commit("Start", a_py="1\n2\n")
+    message = "Fix strides (#42)\n\nFixes #7\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/42\n"
+    second = repository.commit(message, a_py="1\n3\n4\n", picture=b"\0\1\2")
+    batch, _ = mine(repository.path)
+    one, two = batch.commits
+    assert (one.sha, two.sha) == (first, second)
+    assert (two.subject, two.pull_number, one.pull_number) == ("Fix strides (#42)", 42, None)
+    assert two.message == message.rstrip("\n")
+    assert (two.author, two.committed_at) == ("Ann", "2016-07-31T21:22:00Z")
+    files = {(f.sha, f.path): (f.additions, f.deletions) for f in batch.commit_files}
+    assert files == {(first, "a.py"): (2, 0), (second, "a.py"): (2, 1), (second, "picture"): (None, None)}
+
+
+def test_a_renamed_file_stands_under_its_new_name(repository: Repository) -> None:
+    repository.commit("Start", old_py="1\n2\n3\n4\n5\n", other_py="x\n")
+    repository("mv", "old.py", "new.py")
+    sha = repository.commit("Rename", other_py="y\n")
+    batch, _ = mine(repository.path)
+    files = {f.path: (f.additions, f.deletions) for f in batch.commit_files if f.sha == sha}
+    assert files == {"new.py": (0, 0), "other.py": (1, 1)}
+
+
+def test_merges_reverts_and_empty_commits_are_commits_too(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "-b", "topic")
+    repository.commit("Work", b_py="1\n")
+    repository("checkout", "-q", "main")
+    repository.commit("Empty")
+    repository("merge", "-q", "--no-ff", "-m", "Merge pull request #12 from someone/topic", "topic")
+    repository("revert", "--no-edit", "-m", "1", "HEAD")
+    batch, _ = mine(repository.path)
+    numbers = {commit.subject: commit.pull_number for commit in batch.commits}
+    assert numbers["Merge pull request #12 from someone/topic"] == 12
+    assert numbers['Revert "Merge pull request #12 from someone/topic"'] is None
+    assert len(numbers) == 5
+    assert "This reverts commit" in str(batch.commits[-1].message)
+
+
+def test_names_and_messages_that_are_no_utf8_are_kept_readable(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    (repository.path / os.fsdecode(b"caf\xe9\n.py")).write_bytes(b"1\n")
+    repository.commit("Placeholder")
+    # git itself would convert such a message: only an object written by hand carries it
+    made = repository("cat-file", "commit", "HEAD").partition("\n\n")[0].encode()
+    raw = made + b"\n\nGr\xfc\xdfe (#3)\n\nbody \xff\n"
+    repository("reset", "-q", "--soft", repository("hash-object", "-w", "-t", "commit", "--stdin", stdin=raw))
+    batch, _ = mine(repository.path)
+    assert "caf\\xe9\n.py" in {file.path for file in batch.commit_files}
+    assert (batch.commits[-1].subject, batch.commits[-1].pull_number) == ("Gr\ufffd\ufffde (#3)", 3)
+    assert batch.commits[-1].message == "Gr\ufffd\ufffde (#3)\n\nbody \ufffd"
+    assert json.dumps([commit.message for commit in batch.commits]).isascii()
+
+
+def test_a_declared_encoding_is_converted(repository: Repository) -> None:
+    repository("config", "i18n.commitEncoding", "latin-1")
+    repository.commit("Gr\u00fc\u00dfe".encode("latin-1"), a_py="1\n")
+    assert mine(repository.path)[0].commits[0].subject == "Gr\u00fc\u00dfe"
+
+
+def test_a_second_run_reads_only_what_is_new(repository: Repository) -> None:
+    repository.commit("One", a_py="1\n")
+    repository("tag", "v1.0.0")
+    _, state = mine(repository.path)
+    again, same = mine(repository.path, state)
+    assert not again
+    assert same == state
+    sha = repository.commit("Two", a_py="2\n")
+    repository("tag", "v1.0.1")
+    more, _ = mine(repository.path, state)
+    assert [commit.sha for commit in more.commits] == [sha]
+    assert {size.tag for size in more.code_sizes} == {"v1.0.1"}
+
+
+def test_a_rewritten_history_is_read_again(repository: Repository) -> None:
+    repository.commit("One", a_py="1\n")
+    _, state = mine(repository.path)
+    shutil.rmtree(repository.path)
+    other = Repository(repository.path)
+    shas = {other.commit("Another one"), other.commit("Two")}
+    assert {commit.sha for commit in mine(other.path, state)[0].commits} == shas
+
+
+@pytest.mark.parametrize("cursor", ["", "no json", "[]", '{"heads": 3}', '{"heads": ["--all"]}', '{"heads": [1]}'])
+def test_a_cursor_that_makes_no_sense_starts_over(repository: Repository, cursor: str) -> None:
+    repository.commit("One")
+    batch, _ = mine(repository.path, {"git": cursor, "git.sizes": cursor})
+    assert len(batch.commits) == 1
+
+
+def test_release_branches_and_version_tags_are_read_and_other_branches_are_not(repository: Repository) -> None:
+    repository.commit("Start")
+    repository("checkout", "-q", "-b", "release/1.7")
+    repository.commit("[v1.7 cherry-pick] fix (#9)")
+    repository("checkout", "-q", "-b", "gh/somebody/1/head", "main")
+    repository.commit("not landed")
+    repository("checkout", "-q", "--detach", "main")
+    repository.commit("tagged only")
+    repository("tag", "-a", "-m", "release", "v0.1.0")
+    repository("checkout", "-q", "main")
+    subjects = {commit.subject for commit in mine(repository.path)[0].commits}
+    assert subjects == {"Start", "[v1.7 cherry-pick] fix (#9)", "tagged only"}
+
+
+def test_a_window_of_time_is_half_open_and_keeps_its_own_cursor(repository: Repository) -> None:
+    for name in "abc":
+        repository.commit(name)
+    times = [str(commit.committed_at) for commit in mine(repository.path)[0].commits]
+    batch, state = mine(repository.path, since=times[1], until=times[2])
+    assert [commit.subject for commit in batch.commits] == ["b"]
+    assert not mine(repository.path, state, since=times[1], until=times[2])[0].commits
+    assert len(mine(repository.path, state)[0].commits) == 3
+
+
+# --- lines of code ---------------------------------------------------------------------------------------
+
+
+def test_lines_of_code_are_counted_per_release_and_component(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n2\n", aten__b_py="1\n2\n3\n", README="many\nlines\n", tool_py="1\n")
+    repository("tag", "-a", "-m", "first", "v1.0.0")
+    for unwanted in ("v1.1.0-rc1", "v1.1.0a0", "nightly", "v1x"):
+        repository("tag", unwanted)
+    repository.commit("Two", c10__a_py="1\n2\n3\n4\n", c10__bin_py=b"\0\n\n", c10__empty_py="")
+    repository("tag", "v1.1.0")
+    sizes = {(s.tag, s.component, s.subcomponent): (s.files, s.lines) for s in mine(repository.path)[0].code_sizes}
+    assert sizes == {
+        ("v1.0.0", "data_path", "aten"): (1, 3),
+        ("v1.0.0", "data_path", "c10"): (1, 2),
+        ("v1.0.0", "data_path_strict", "c10"): (1, 2),
+        ("v1.0.0", "other", ""): (1, 1),
+        ("v1.1.0", "data_path", "aten"): (1, 3),
+        ("v1.1.0", "data_path", "c10"): (2, 4),
+        ("v1.1.0", "data_path_strict", "c10"): (2, 4),
+        ("v1.1.0", "other", ""): (1, 1),
+    }
+
+
+def test_the_shipped_table_decides_the_component_of_a_file() -> None:
+    assert shipped_component_of("c10/core/TensorImpl.cpp")[::2] == ("data_path", True)
+    assert shipped_component_of("torch/optim/adam.py")[0] == "computation"
+    assert shipped_component_of("no/such/place.py") == ("other", "", False)
+
+
+def test_lfs_pointers_count_as_nothing_and_are_reported_once(repository: Repository) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
+    repository.commit("One", c10__a_py="1\n", c10__b_py=pointer, c10__c_py=pointer)
+    repository("tag", "v1.0.0")
+    batch, _ = mine(repository.path)
+    assert [(s.files, s.lines) for s in batch.code_sizes if s.component == "data_path"] == [(1, 1)]
+    (reject,) = batch.rejects
+    assert "2 source files are Git LFS pointers" in reject.reason
+    assert "c10/b.py" in reject.raw
+
+
+def test_symbolic_links_and_submodules_have_no_lines(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n")
+    (repository.path / "c10/link.py").symlink_to("a.py")
+    head = repository("rev-parse", "HEAD")
+    repository("update-index", "--add", "--cacheinfo", f"160000,{head},c10/sub.py")
+    repository("add", "c10/link.py")
+    repository("commit", "-q", "-m", "link")
+    repository("tag", "v1.0.0")
+    batch, _ = mine(repository.path)
+    assert [s.files for s in batch.code_sizes if s.component == "data_path"] == [1]
+
+
+def test_releases_can_be_left_out(repository: Repository) -> None:
+    repository.commit("One", c10__a_py="1\n")
+    repository("tag", "v1.0.0")
+    assert not mine(repository.path, releases=False)[0].code_sizes
+
+
+# --- clones that cannot be read --------------------------------------------------------------------------
+
+
+def test_a_folder_without_a_repository_is_refused_even_inside_one(repository: Repository, tmp_path: Path) -> None:
+    inner = repository.path / "inner"
+    inner.mkdir()
+    for folder, text in ((tmp_path, "not a git"), (inner, "not a git"), (tmp_path / "none", "no such folder")):
+        with pytest.raises(InputError, match=text):
+            mine(folder)
+
+
+def test_a_repository_without_commits_says_so(repository: Repository) -> None:
+    with pytest.raises(InputError, match="no commits"):
+        mine(repository.path)
+
+
+def test_a_missing_git_says_so(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_embers.mine.git.gitrepo.shutil.which", lambda _: None)
+    with pytest.raises(InputError, match="git is not installed"):
+        mine(repository.path)
+
+
+def test_a_shallow_clone_names_the_command_that_completes_it(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One")
+    repository.commit("Two")
+    subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{repository.path}", tmp_path / "shallow"], check=True)
+    with pytest.raises(InputError, match="git fetch --unshallow"):
+        mine(tmp_path / "shallow")
+
+
+def test_one_missing_file_costs_the_line_counts_of_its_commits_and_nothing_else(repository: Repository) -> None:
+    repository.commit("One (#1)", c10__a_py="1\n", aten__b_py="b\n")
+    repository("tag", "v1.0.0")
+    repository.commit("Two (#2)", c10__d_py="1\n2\n")
+    remove_blob(repository, "c10/a.py")
+    repository("rm", "-q", "--cached", "c10/a.py")
+    repository("commit", "-q", "-m", "Three (#3)")
+    repository("tag", "v1.1.0")
+    source = GitSource(REPO, repository.path)
+    batch = Batch()
+    for part in source.batches({}):
+        batch.extend(part)
+    assert sorted(commit.files or 0 for commit in batch.commits) == [1, 1, 2]
+    assert {(f.path, f.change, f.additions) for f in batch.pull_files} == {
+        ("c10/a.py", "added", None),
+        ("aten/b.py", "added", None),
+        ("c10/d.py", "added", 2),
+        ("c10/a.py", "deleted", None),
+    }
+    assert {size.tag for size in batch.code_sizes} == {"v1.1.0"}
+    (note,) = source.notes
+    assert "2 commits without line counts" in note
+    assert "1 release tags without lines of code" in note
+
+
+def test_a_blobless_clone_gives_paths_and_kinds_of_change_and_fetches_nothing(
+    repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit("One", c10__a_py="1\n2\n3\n", c10__b_py="x\n")
+    repository("mv", "c10/a.py", "c10/moved.py")
+    repository("rm", "-q", "c10/b.py")
+    repository.commit("Two (#2)", README="1\n")
+    repository("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "blobless.git"
+    command = ["git", "clone", "-q", "--bare", "--single-branch", "--filter=blob:none", f"file://{repository.path}"]
+    subprocess.run([*command, clone], check=True)
+    before = sorted((clone / "objects").rglob("*.pack"))
+    source = GitSource(REPO, clone)
+    batch = Batch()
+    for part in source.batches({}):
+        batch.extend(part)
+    assert {(f.path, f.change) for f in batch.pull_files} == {
+        ("c10/moved.py", "renamed"),
+        ("c10/b.py", "deleted"),
+        ("README", "added"),
+    }
+    assert all(f.additions is None for f in batch.commit_files)
+    assert "2 commits without line counts" in source.notes[0]
+    assert sorted((clone / "objects").rglob("*.pack")) == before
+
+
+def test_a_treeless_clone_gives_messages(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One", a_py="1\n")
+    repository.commit("Two (#2)\n\nFixes #7", a_py="2\n")
+    repository("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "treeless.git"
+    command = ["git", "clone", "-q", "--bare", "--filter=tree:0", f"file://{repository.path}", clone]
+    subprocess.run(command, check=True)
+    batch, _ = mine(clone)
+    assert [commit.files for commit in batch.commits] == [None, None]
+    assert {(item.number, item.kind) for item in batch.items} == {(2, "pull"), (7, "issue")}
+
+
+def test_a_missing_tree_below_the_top_costs_the_paths_of_the_commits_that_need_it(repository: Repository) -> None:
+    repository.commit("One", c10__core__a_py="1\n")
+    repository.commit("Two", README="1\n")
+    repository.commit("Three", c10__core__a_py="2\n")
+    sha = repository("rev-parse", "HEAD~2:c10/core")
+    (repository.path / ".git/objects" / sha[:2] / sha[2:]).unlink()
+    batch, _ = mine(repository.path)
+    assert {commit.subject: commit.files for commit in batch.commits} == {"One": None, "Two": 1, "Three": None}
+
+
+def test_a_missing_commit_is_an_error_that_says_what_to_run(repository: Repository) -> None:
+    first = repository.commit("One")
+    repository.commit("Two")
+    (repository.path / ".git/objects" / first[:2] / first[2:]).unlink()
+    with pytest.raises(InputError, match="git fsck"):
+        mine(repository.path)
+
+
+# --- pull requests and issues ----------------------------------------------------------------------------
+
+
+def test_a_merged_pull_request_becomes_an_item_and_a_fixed_issue_a_row(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    message = (
+        "Fix strides (#41)\n\nSummary:\nFixes #7 and other/repo#8\n\n"
+        "Pull Request resolved: https://github.com/pytorch/pytorch/pull/41\n"
+    )
+    sha = repository.commit(message, a_py="2\n", b_py="")
+    batch, _ = mine(repository.path)
+    pull, issue = batch.items
+    assert (pull.number, pull.kind, pull.title, pull.state, pull.state_reason) == (
+        *(41, "pull", "Fix strides", "closed", "merged"),
+    )
+    assert (pull.merge_sha, pull.merged_at, pull.source) == (sha, "2016-07-31T21:22:00Z", "git")
+    assert str(pull.body).startswith("Summary:")
+    assert (issue.number, issue.kind, issue.title, issue.state) == (7, "issue", None, None)
+    assert {(f.number, f.path, f.change) for f in batch.pull_files} == {
+        *((41, "a.py", "modified"), (41, "b.py", "added")),
+    }
+
+
+def test_a_merge_commit_gives_the_title_and_the_files_of_its_branch(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "-b", "topic")
+    repository.commit("Work (#3)", b_py="1\n")
+    repository("checkout", "-q", "main")
+    repository.commit("Meanwhile", a_py="2\n")
+    repository("merge", "-q", "--no-ff", "-m", "Merge pull request #12 from x/topic\n\nFaster copies", "topic")
+    batch, _ = mine(repository.path)
+    (item,) = batch.items
+    assert (item.number, item.title, item.body) == (12, "Faster copies", "")
+    assert [(f.number, f.path) for f in batch.pull_files] == [(12, "b.py")]
+    assert [commit.line for commit in batch.commits].count("branch") == 1
+
+
+def test_numbers_of_another_repository_that_was_merged_in_are_not_this_ones(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    repository("checkout", "-q", "--orphan", "imported")
+    repository.commit("Their change (#5)\n\nCloses #6", their_py="1\n")
+    repository("checkout", "-q", "main")
+    merge = ("-c", "user.name=x", "merge", "-q", "--no-ff", "--allow-unrelated-histories")
+    repository(*merge, "-m", "Merge caffe2 with pytorch.", "imported")
+    batch, _ = mine(repository.path)
+    assert not batch.items
+    assert {commit.subject: commit.line for commit in batch.commits} == {
+        "Start": "main",
+        "Their change (#5)": "foreign",
+        "Merge caffe2 with pytorch.": "main",
+    }
+
+
+def test_a_copy_on_a_release_branch_is_not_the_landing(repository: Repository) -> None:
+    repository.commit("Start", a_py="1\n")
+    landed = repository.commit("Strides (#9)", a_py="2\n")
+    repository("checkout", "-q", "-b", "release/1.7", "HEAD~1")
+    repository.commit("Strides (#9)\n\ncopied", a_py="2\n")
+    own = repository.commit("[v1.7 cherry-pick] Strides (#9) (#10)", a_py="3\n")
+    repository("checkout", "-q", "main")
+    batch, _ = mine(repository.path)
+    assert {(item.number, item.merge_sha) for item in batch.items} == {(9, landed), (10, own)}
+
+
+@pytest.mark.parametrize(
+    ("subject", "committed_at", "number"),
+    [
+        ("Fix strides (#51000)", "2021-02-18T00:00:00Z", 51000),
+        ("[glow] More fields (#5359)", "2021-02-18T00:00:00Z", None),
+        ("Faster barrier (#34)", "2017-01-31T00:00:00Z", None),
+        ("Faster barrier (#34)", "2016-09-30T00:00:00Z", 34),
+        ("[auto] Update onnx to b8c4238 - Add docs (#714) https://github.com/onnx/onnx", "2018-04-05T00:00:00Z", None),
+    ],
+)
+def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys(
+    subject: str, committed_at: str, number: int | None
+) -> None:
+    assert pull_number(REPO, subject, "", committed_at) == number
+
+
+# --- other clones ----------------------------------------------------------------------------------------
+
+
+def test_a_bare_repository_can_be_read(repository: Repository, tmp_path: Path) -> None:
+    repository.commit("One")
+    subprocess.run(["git", "clone", "-q", "--bare", repository.path, tmp_path / "bare.git"], check=True)
+    assert len(mine(tmp_path / "bare.git")[0].commits) == 1
+
+
+def test_local_notes_on_history_do_not_redraw_it(repository: Repository) -> None:
+    first = repository.commit("One")
+    second = repository.commit("Two")
+    third = repository.commit("Three")
+    repository("replace", "--graft", third, first)
+    shas = [commit.sha for commit in mine(repository.path)[0].commits]
+    assert shas == [first, second, third]
+
+
+# --- the readers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "message", "number"),
+    [
+        ("Fix (#12)", "", 12),
+        ("Fix (#12) ", "", 12),
+        ("[v1.7 cherry-pick] Fix (#12) (#34)", "", 34),
+        ('Revert "Fix (#12)"', "", None),
+        ('Revert "Fix (#12)" (#34)', "", 34),
+        ("Fix", "Summary\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/21617\n", 21617),
+        ("Fix", "Pull Request resolved: https://github.com/PyTorch/PyTorch/pull/5", 5),
+        ("Fix", "Pull Request resolved: https://github.com/other/repo/pull/5", None),
+        ("Fix", "see Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", None),
+        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/pytorch/pull/5", 5),
+        ("Fix (#12)", "Pull Request resolved: https://github.com/pytorch/glow/pull/12", None),
+        ("Fix (#0)", "", None),
+        ("Fix (#9999999999)", "", None),
+        ("Merge pull request #7 from a/b", "", 7),
+        ("Fix", "ghstack-source-id: 9bc6\nPull-Request-resolved: https://github.com/pytorch/pytorch/pull/8", 8),
+        ("Fix", "ghstack-source-id: 9bc6\nPull-Request: https://github.com/pytorch/pytorch/pull/9", 9),
+        ("Fix", "Pull-Request: https://github.com/pytorch/glow/pull/9", None),
+    ],
+)
+def test_the_pull_request_of_a_commit_is_read_from_its_message(subject: str, message: str, number: int | None) -> None:
+    assert pull_number(REPO, subject, message) == number
+
+
+@given(st.binary(max_size=400))
+def test_a_damaged_page_is_rejected_and_never_raises(body: bytes) -> None:
+    batch = read_git_log(make_page(REPO, "git", git_records.LOG_KIND, "x", body))
+    assert not batch.commits
+    assert bool(batch.rejects) == (b"\0" in body)
+
+
+Entry = tuple[int | None, str, str | None]
+_WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
+_ENTRY = st.tuples(
+    st.one_of(st.none(), st.integers(0, 10**6)), _WORD.filter(bool), st.one_of(st.none(), _WORD.filter(bool))
+)
+
+
+@given(st.lists(st.tuples(_WORD, _WORD, st.lists(_ENTRY, max_size=4, unique_by=lambda entry: entry[1])), max_size=5))
+def test_any_message_and_any_file_name_is_read_back(commits: list[tuple[str, str, list[Entry]]]) -> None:
+    tokens: list[str] = []
+    for place, (subject, message, entries) in enumerate(commits):
+        tokens += [f"{place:040x}", "", "Ann", "0", "0", subject, message, ""]
+        for number, (count, name, old) in enumerate(entries):
+            lead = "\n" if number == 0 else ""
+            counts = "-\t-\t" if count is None else f"{count}\t{count}\t"
+            tokens += [f"{lead}{counts}{name}"] if old is None else [f"{lead}{counts}", old, name]
+    body = "".join(f"{token}\0" for token in tokens).encode()
+    batch = read_git_log(make_page(REPO, "git", git_records.LOG_KIND, "x", body))
+    assert not batch.rejects
+    assert [commit.subject for commit in batch.commits] == [subject for subject, _, _ in commits]
+    paths = [name for _, _, entries in commits for _, name, _ in entries]
+    assert [file.path for file in batch.commit_files] == paths
+
+
+def test_the_time_to_find_a_pull_request_grows_with_the_message_only() -> None:
+    def seconds(size: int) -> float:
+        hostile = "Pull Request resolved: https://github.com/" + "a" * size
+        start = time.thread_time()
+        for _ in range(20):
+            pull_number(REPO, "(#" * size, "\n".join([hostile[:60]] * (size // 60)) + " " * size)
+        return time.thread_time() - start
+
+    seconds(10_000)
+    assert seconds(160_000) < 64 * max(seconds(10_000), 0.001)

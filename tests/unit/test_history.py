@@ -1,0 +1,67 @@
+"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from torch_embers.mine import readers
+from torch_embers.mine.files.jsonl import KIND
+from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
+from torch_embers.mine.pages import make_page
+
+if TYPE_CHECKING:
+    from torch_embers.store.records import Batch
+
+REPO = "pytorch/pytorch"
+SHA = "a" * 40
+
+
+def line(**values: Any) -> bytes:
+    record = {"sha": SHA, "committed": "2021-04-27T01:01:01-07:00", "message": "", "files": [], "files_total": 0}
+    return json.dumps(record | values).encode() + b"\n"
+
+
+def read(*lines: bytes) -> Batch:
+    return readers.read(make_page(REPO, "jsonl", KIND, "commits.jsonl:1", b"".join(lines)))
+
+
+# --- files of commits --------------------------------------------------------------------------------------
+
+
+def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issues_it_fixes() -> None:
+    message = "Fix strides (#56000)\n\nSummary:\nFixes #55000.\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/56000"
+    batch = read(line(message=message, files=["M aten/a.cpp", "R097 b c d.py", "A e.py"], files_total=400))
+    (commit,) = batch.commits
+    assert (commit.sha, commit.committed_at, commit.pull_number) == (SHA, "2021-04-27T08:01:01Z", 56000)
+    assert (commit.line, commit.files, commit.subject) == ("main", 400, "Fix strides (#56000)")
+    pull, issue = batch.items
+    assert (pull.number, pull.title, pull.merged_at) == (56000, "Fix strides", commit.committed_at)
+    assert (issue.number, issue.kind, issue.title) == (55000, "issue", None)
+    assert {record.source for record in (commit, pull, issue, *batch.pull_files)} == {"git"}
+    assert [(file.path, file.change) for file in batch.pull_files][::2] == [
+        *(("aten/a.cpp", "modified"), ("e.py", "added")),
+    ]
+    assert not batch.rejects
+
+
+@pytest.mark.parametrize("values", [{"sha": "no hash"}, {"sha": None}, {"message": 3}])
+def test_a_commit_that_is_none_is_a_reject(values: dict[str, Any]) -> None:
+    batch = read(line(**values))
+    assert not batch.commits
+    assert len(batch.rejects) == 1
+
+
+def test_subject_title_and_body() -> None:
+    message = "Fix\nstrides (#9)\n\nWhy.\n\nMore."
+    assert subject_of(message) == "Fix strides (#9)"
+    assert title_and_body("Fix strides (#9)", message) == ("Fix strides", "Why.\n\nMore.")
+    merge = "Merge pull request #5 from a/b\n\nMake builds parallel\n\nWhy."
+    assert title_and_body(subject_of(merge), merge) == ("Make builds parallel", "Why.")
+
+
+def test_only_issues_of_the_repository_count_as_fixed() -> None:
+    message = "x\n\nFixes #7, closes other/repo#8, resolves https://github.com/pytorch/pytorch/issues/9. See #10."
+    assert fixed_numbers(REPO, "x", message) == [7, 9]

@@ -1,0 +1,340 @@
+"""The hunt's driver: what is run in which group, what a journal holds, what is reported."""
+
+import dataclasses
+import json
+from typing import ClassVar
+
+import duckdb
+import pytest
+
+from helpers.hunt import MATRIX, OPS, RESTRIDED, build, plain_attempts  # noqa: F401 - fixtures
+from torch_embers import toml_models
+from torch_embers.errors import InputError, SandboxError
+from torch_embers.oracles import cells
+from torch_embers.oracles.cells import ANY, COUNTED, Cell
+from torch_embers.resources import data_file
+from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups
+from torch_embers.run.hunt_known import Known, is_known
+from torch_embers.run.hunt_rows import Crash, Hunted, Journal
+from torch_embers.sandbox import bundle
+from torch_embers.sandbox.runner import RunResult
+
+FATAL = Cell("out", "b", "destination", "strided, others dense")
+JUDGED = Known(
+    ops=(RESTRIDED.op,), modes=("out",), severities=("wrong_value",), judged="documented", reason="it says so"
+)
+
+
+def result(key="", stdout="", stderr="", signal=None, ended="exited"):
+    code = 0 if signal is None and ended == "exited" else None
+    return RunResult(key, code, signal, ended, "", stdout, stderr, 0.0, 0.0, 0.0, 0, "", "reviewed", (), {})
+
+
+def row(op, findings=()):
+    found = [one.row() for one in findings]
+    return {
+        "op": op,
+        "dtype": "float32",
+        "cells": [["out", op, "0", "strided"] + [1] * 7],
+        "skipped": {},
+        "own": "",
+    } | {"findings": found}
+
+
+class Machine:
+    """Runs attempts as a build would in which the operator ``b`` dies in one call, and ``d`` writes outside."""
+
+    where: ClassVar = dict.fromkeys(("device", "processor", "capability", "system"), "here")
+
+    def __init__(self):
+        self.asked = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_error):
+        pass
+
+    def run(self, attempts, _jobs=1):
+        for attempt in attempts:
+            options = json.loads(attempt.code)
+            self.asked.append([op for op, _ in options["ops"]])
+            yield self.answer(attempt.key, options)
+
+    @staticmethod
+    def answer(key, options):
+        lines = []
+        for op, _ in options["ops"]:
+            if op == "b" and list(FATAL) not in options["skip"]:
+                case = [cells.pack({"case": "import torch\n"})] if options["only"] else []
+                told = f"noise\n{cells.CELL}{json.dumps(['b', *FATAL])}\ndouble free\n"
+                return result(key, "\n".join([*lines, *case]), told, signal=6, ended="signalled")
+            lines.append(cells.pack(row(op, [RESTRIDED] if op == "d" else ())))
+            if op == "d":
+                break
+        return result(key, "\n".join(lines))
+
+
+class Machines:
+    """A dispatcher whose zygotes are machines."""
+
+    @staticmethod
+    def zygotes(_build, _zygote):
+        return Machine()
+
+
+MACHINES = Machines()
+
+
+def swept(machine, ops):
+    left = [Hunted("2.15.0", op, "float32") for op in ops]
+    return list(hunt_groups.sweep(machine, left, 2, hunt.rules().limits))
+
+
+def test_operators_are_chosen_by_name_variant_and_dtype():
+    known = {"add": ["float32", "int64"], "pow.scalar": ["float32"], "eq": ["int64"]}
+    assert hunt.chosen(known, [], ["float32"]) == [("add", "float32"), ("pow.scalar", "float32")]
+    assert hunt.chosen(known, ["pow"], ["float32"]) == [("pow.scalar", "float32")]
+    with pytest.raises(InputError, match="no operator 'sub'"):
+        hunt.chosen(known, ["sub"], ["float32"])
+    with pytest.raises(InputError, match="no dtype 'float33'"):
+        hunt.chosen(known, [], ["float33"])
+
+
+def test_an_operator_that_ends_its_process_costs_itself_alone_and_is_a_finding():
+    machine = Machine()
+    done = {one.op: one for one in swept(machine, OPS)}
+    assert sorted(done) == OPS
+    assert [one.op for one in done.values() if not one.cells] == []
+    assert [one.op for one in done.values() if one.crashes] == ["b"]
+    assert done["b"].crashes == [Crash(FATAL, "SIGABRT", "import torch\n")]
+    found = done["b"].all_findings()[0]
+    assert (found.severity, found.op, found.overload) == ("crash", "b", "out")
+    assert "SIGABRT" in found.message
+
+
+def test_the_operator_that_died_is_begun_alone_before_its_death_counts():
+    machine = Machine()
+    swept(machine, OPS[:8])
+    assert machine.asked[:3] == [OPS[:8], ["b"], OPS[2:8]]
+
+
+def test_after_a_write_outside_the_others_of_the_group_get_a_fresh_process():
+    machine = Machine()
+    assert len(swept(machine, list("cdef"))) == 4
+    assert machine.asked == [list("cdef"), ["e", "f"]]
+
+
+def test_an_operator_that_brings_no_result_twice_is_given_up():
+    class Dead(Machine):
+        @staticmethod
+        def answer(key, _options):
+            return result(key, ended="sandbox_error")
+
+    (one,) = swept(Dead(), ["a"])
+    assert one.ended.startswith(hunt_groups.NO_EVIDENCE)
+
+
+def test_a_mode_that_dies_too_often_is_left_out_whole():
+    crashes = [Crash(Cell("out", "add", str(at), "strided"), "SIGSEGV") for at in range(3)]
+    left_out = cells.Skipped(hunt_groups.skipped(crashes, 3))
+    assert ["out", "add", ANY, ANY] in hunt_groups.skipped(crashes, 3)
+    assert Cell("out", "add", "9", "offset") in left_out
+    assert Cell("forward", "add", "9", "offset") not in left_out
+
+
+def rows(ended):
+    return sorted(json.dumps(one.row(), sort_keys=True) for one in ended)
+
+
+def test_a_hunt_that_was_interrupted_and_resumed_equals_one_that_was_not(build, tmp_path):
+    whole = hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES)
+    expected = rows(whole)
+    request = hunt.HuntRequest([], ["float32"], tmp_path / "parts")
+    first = hunt.hunt(build, request, MACHINES)
+    seen = [next(first) for _ in range(3)]
+    first.close()
+    journal = tmp_path / "parts" / hunt.FILE
+    journal.write_text(journal.read_text(encoding="utf-8") + '{"build": "2.15', encoding="utf-8")  # killed in a write
+    assert rows(hunt.hunt(build, request, MACHINES)) == expected
+    assert rows(Journal(journal).read()) == expected
+    assert len(seen) == 3
+    assert rows(hunt.hunt(build, request, MACHINES)) == expected
+
+
+def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch):
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"]), MACHINES))
+    monkeypatch.setattr(hunt, "digest", lambda: "other")
+    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
+    assert [one.modes for one in Journal(tmp_path / hunt.FILE).read()] == [("out",), ("forward", "out"), ("out",)]
+
+
+def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypatch):
+    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: MATRIX)
+    text = hunt_command.act(["report", "gelu_out_transposed"], tmp_path / "no journal")
+    assert text.startswith("> **Made by a tool.**")
+    assert "case `gelu_out_transposed`: it does not on 1.13.1; it occurs on 2.9.1, 2.10.0." in text
+    assert "On 2.10.0: off by 0.8." in text
+
+
+@pytest.mark.parametrize("draft", hunt_draft.written(), ids=lambda one: one.case)
+def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts(draft):
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    assert len(draft.script.strip().splitlines()) <= 12
+    assert any(row["case"] == draft.case and row["verdict"] == "occurs" for row in hunt_draft.shipped_matrix.matrix())
+    try:
+        with pytest.raises(AssertionError):
+            exec(compile(draft.script, draft.case, "exec"), {})
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):
+    counts = [5, 2, 1, 0, 0, 0, 0]
+    one = Hunted("2.15.0", "add", "float32", own="tested", cells=[["out", "add", "destination", "strided", *counts]])
+    one.skipped["no gradient"] = 3
+    for earlier in (Hunted("2.15.0", "add", "float32", rules="old"), one):
+        Journal(tmp_path / hunt.FILE).append(earlier)
+    said = hunt_command.act(["coverage", str(tmp_path / "map.parquet")], tmp_path)
+    assert said.endswith("map.parquet: 2 rows")
+    found = duckdb.sql(f"select mode, layout, tested, guarded, wrong, reason, skipped from '{tmp_path}/map.parquet'")
+    assert found.fetchall() == [("out", "strided", 5, 2, 1, "", 0), ("", "", 0, 0, 0, "no gradient", 3)]
+    with pytest.raises(InputError, match="embers hunt coverage FILE"):
+        hunt_command.act(["cover"], tmp_path)
+
+
+def test_a_judged_finding_is_no_news():
+    one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
+    assert hunt_command.Reached([one], [JUDGED]).exit_code == 0
+    unjudged = hunt_command.Reached([one], [])
+    assert unjudged.exit_code == 10
+    assert "1 operators, 0 calls compared, 0 refused, 0 undecided, 1 new findings" in unjudged.lines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("other", "version", "known"),
+    [
+        ({}, "2.15.0", True),
+        ({"modes": ("forward",)}, "2.15.0", False),
+        ({"severities": ("crash",)}, "2.15.0", False),
+        ({"ops": ("matmul",)}, "2.15.0", False),
+        ({"until": "2.1.2"}, "2.1.2", True),
+        ({"until": "2.1.2"}, "2.0.1+cu117", True),
+        ({"until": "2.1.2"}, "2.2.2", False),
+        ({"since": "2.4.1"}, "2.3.1", False),
+        ({"since": "2.4.1"}, "2.16.0.dev20261101+cpu", True),
+        ({"until": "2.15.0"}, "2.16.0.dev20261101+cpu", False),
+        ({"until": "2.15.0"}, "my-build", False),
+        ({}, "my-build", True),
+    ],
+)
+def test_a_finding_is_judged_only_in_the_calls_and_releases_it_was_judged_on(other, version, known):
+    entry = JUDGED.model_copy(update=other)
+    assert (is_known(RESTRIDED, version, [entry]) is entry) == known
+
+
+def test_a_bug_that_comes_back_on_a_release_after_its_last_is_news():
+    again = dataclasses.replace(RESTRIDED, op="masked_scatter", overload="inplace")
+    judged = hunt.rules().known
+    assert is_known(again, "2.0.1", judged).issue == "pytorch/pytorch#99638"
+    one = Hunted("new", again.op, "float32", version="2.16.0", findings=[again])
+    assert hunt_command.Reached([one], judged).exit_code == 10
+
+
+def test_a_hunt_keeps_the_version_by_which_its_findings_are_judged(build, tmp_path):
+    (one,) = hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES)
+    assert (one.version, one.device) == ("2.15.0", "cpu")
+    assert Journal(tmp_path / hunt.FILE).read()[0].version == "2.15.0"
+    assert Hunted("2.9.1", "a", "float32").release == "2.9.1"
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        ({"until": "newest"}, "until: 'newest' is no release"),
+        ({"severities": ["wrong"]}, "'wrong' is no severity"),
+        ({"modes": []}, "modes"),
+    ],
+)
+def test_a_judged_entry_names_calls_severities_and_releases_that_there_are(table, error):
+    with pytest.raises(InputError, match=error):
+        toml_models.validate(Known, JUDGED.model_dump() | table, "hunt.toml")
+
+
+def test_every_judged_finding_has_a_reason():
+    assert [entry.ops for entry in hunt.rules().known if len(entry.reason) < 20] == []
+
+
+def test_every_case_that_is_said_to_show_a_finding_is_there():
+    named = {case for entry in hunt.rules().known for case in entry.cases} | {
+        case for one in hunt_draft.written() for case in one.cases
+    }
+    assert [name for name in sorted(named) if not data_file(f"cases/{name}.py").is_file()] == []
+
+
+def test_an_operator_of_the_dispatcher_that_dies_is_named_as_in_its_other_findings():
+    crash = Crash(Cell("kernels", "aten.tril.out", "destination", "expanded"), "SIGABRT")
+    found = Hunted("2.15.0", "tril", "float32", crashes=[crash]).all_findings()[0]
+    assert (found.op, found.overload) == ("aten.tril", "out")
+
+
+def test_a_device_that_the_build_cannot_use_is_one_line_and_is_said_before_anything_runs(build, tmp_path):
+    request = hunt.HuntRequest(["a"], ["float32"], tmp_path / "out", device="cuda")
+    with pytest.raises(InputError, match=r"build 2\.15\.0 cannot use cuda here: use --device cpu"):
+        list(hunt.hunt(build, request, MACHINES))
+    assert not (tmp_path / "out").exists()
+    build.devices = ("cpu", "cuda")
+    request = dataclasses.replace(request, modes=["malformed"])
+    with pytest.raises(InputError, match="malformed is made for the cpu"):
+        list(hunt.hunt(build, request, MACHINES))
+
+
+def test_output_of_a_build_is_one_short_line_and_what_was_cut_is_left_out():
+    assert len(COUNTED) == 7
+    line = cells.pack(row("add"))
+    assert cells.unpack(f"{line[9:]}\nnoise\n{line}\n{line[:40]}") == [row("add")]
+
+
+def test_the_script_for_a_build_carries_all_oracles_and_is_python():
+    text = bundle.script("hunt", "main", {"op": 'add"\\'})
+    compile(text, "bundle", "exec")
+    assert "torch_embers.oracles.repeat" in text
+
+
+def test_a_build_without_a_package_of_the_samples_is_told_which():
+    class Bare(Machine):
+        def run(self, _attempts, _jobs=1):
+            told = "  File \"common_utils.py\", line 58\n    import expecttest\nModuleNotFoundError: No module named 'expecttest'\n"
+            yield result(stderr=told)
+
+    with pytest.raises(SandboxError, match=r"lacks expecttest, .*`pip install expecttest`"):
+        hunt.samples_of(Bare())
+
+
+@pytest.mark.parametrize("line", [b"garbage", b'{"build": 1}', b"\x00\xff", b"[]", b"[" * 5000])
+def test_a_journal_with_another_line_is_named_with_its_place(tmp_path, line):
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", "add", "float32"))
+    with (tmp_path / hunt.FILE).open("ab") as file:
+        file.write(line + b"\n")
+    with pytest.raises(InputError, match="line 2 is no result of a hunt"):
+        hunt_command.act(["report", "00"], tmp_path)
+
+
+def test_a_map_that_cannot_be_written_is_one_line_and_a_quote_in_its_name_is_a_quote(tmp_path):
+    Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", "add", "float32"))
+    with pytest.raises(InputError, match="cannot be written"):
+        hunt_command.act(["coverage", str(tmp_path / "none" / "map.parquet")], tmp_path)
+    assert hunt_command.act(["coverage", str(tmp_path / "it's.parquet")], tmp_path).endswith("rows")
+    assert (tmp_path / "it's.parquet").is_file()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path, build):
+    (tmp_path / "taken").write_text("x")
+    with pytest.raises(InputError, match="name a folder that can be written"):
+        list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path / "taken", ["out"]), MACHINES))
+
+
+def test_a_dtype_that_is_named_twice_is_run_once():
+    assert hunt.chosen({"add": ["float32"]}, ["add", "add"], ["float32", "float32"]) == [("add", "float32")]

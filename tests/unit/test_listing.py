@@ -1,0 +1,169 @@
+"""`embers list`, `embers cases`, and JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from helpers.listing import (
+    EVIL,
+    NEW,
+    OLD,
+    documented,
+    explained,
+    store,  # noqa: F401 - fixtures
+)
+from support import assert_clean_error, run_embers
+from torch_embers.audit import advisories, osv
+from torch_embers.audit import command as audit_command
+from torch_embers.audit import formats as audit_formats
+from torch_embers.builds.registry import Build
+from torch_embers.errors import InputError
+from torch_embers.oracles.finding import Finding
+from torch_embers.report.command import Reported
+from torch_embers.run import release, reports, second_opinion, second_opinion_text
+from torch_embers.run.bisect import report as bisection_report
+from torch_embers.run.fix_tests.report import Yield
+from torch_embers.run.hunt import Hunted
+from torch_embers.run.ledger import Cell
+from torch_embers.run.perf import Timed
+from torch_embers.run.watched import Watched
+from torch_embers.sandbox import doctor
+from torch_embers.store.listing import CaseFilter, ItemFilter, list_cases, list_items, nearest
+from torch_embers.study import command as study_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch_embers.store.store import Store
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdicts"),
+    [
+        ({}, {1: ("occurs", NEW), 2: ("absent", NEW), 3: ("not_seen", NEW), 4: ("occurs", NEW), 5: (None, None)}),
+    ],
+)
+def test_the_newest_release_and_the_case_that_occurs_decide(
+    store: Store, asked: dict[str, Any], verdicts: dict[int, Any]
+) -> None:
+    found = list_items(store, ItemFilter(repo="a/b", **asked))
+    assert {row["number"]: (row["verdict"], row["release"]) for row in found} == verdicts
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({}, ["pt1_other", "pt1_strides", "pt2_gone", "pt3_unseen"]),
+        ({"name": "PT1"}, ["pt1_other", "pt1_strides"]),
+        ({"classes": ("memory_type=non_contiguous",)}, ["pt1_strides"]),
+        ({"requires": ("cuda",)}, ["pt2_gone"]),
+        ({"occurs_on": OLD}, ["pt1_strides", "pt2_gone"]),
+        ({"limit": 1}, ["pt1_other"]),
+    ],
+)
+def test_filters_choose_cases(store: Store, asked: dict[str, Any], names: list[str]) -> None:
+    assert [row["name"] for row in list_cases(store, CaseFilter(**asked))] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("list", "--occurs-on", "2.10"), ("build", "2.10.0")),
+        (("list", "--label", "module: mp"), ("module: mps",)),
+        (("list", "--class", "consequence=crsh"), ("consequence=crash",)),
+        (("list", "--class", "crsh"), ("crash",)),
+        (("list", "--status", "closed"), ("closed_but_occurs",)),
+        (("list", "--disposition", "fixd"), ("fixed",)),
+        (("list", "--backend", "mpss"), ("mps",)),
+        (("list", "--origin", "curate"), ("curated",)),
+        (("list", "--state", "ajar"), ("open or closed",)),
+        (("list", "--sort", "size"), ("reactions",)),
+        (("cases", "--class", "non_contiguos"), ("non_contiguous",)),
+        (("cases", "--requires", "gpu"), ("cpu",)),
+        (("cases", "--occurs-on", "9"), (OLD,)),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest(
+    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    assert_clean_error(run_embers(*arguments, "--database", store.path), 3, *words)
+
+
+def test_a_filter_on_what_is_not_there_says_so() -> None:
+    with pytest.raises(InputError, match="none at all"):
+        nearest("label", "x", [])
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("command", ["list --repo a/b", "cases", "status", "funnel"])
+def test_tables_fit_narrow_terminals(store: Store, command: str, width: int) -> None:
+    done = run_embers(*command.split(), "--database", store.path, COLUMNS=str(width))
+    assert done.returncode == 0
+    # the file's own line is not cut
+    assert max(len(line) for line in done.stdout.splitlines() if str(store.path) not in line) <= width
+    assert "\x1b" not in done.stdout
+
+
+JSON_COMMANDS = {
+    "embers matrix": "matrix",
+    "embers show": "show 84577",
+    "embers status": "status",
+    "embers list": "list --repo a/b",
+    "embers cases": "cases",
+    "embers chain": "chain 172340",
+    "embers funnel": "funnel",
+}
+
+
+@pytest.mark.parametrize("heading", JSON_COMMANDS)
+def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
+    done = run_embers(*JSON_COMMANDS[heading].split(), "--json", "--database", store.path)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    entries = printed if isinstance(printed, list) else [printed]
+    assert entries
+    assert all(set(entry) == documented(heading) for entry in entries)
+
+
+OTHER_JSON: dict[str, Callable[[], Any]] = {
+    "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
+    "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
+    "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
+    "embers second-opinion": lambda: second_opinion_text.as_table(
+        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=()))
+    ),
+    "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
+    "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
+    "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
+    "embers builds list": lambda: [field.name for field in fields(Build)],
+    "embers fix-tests": lambda: [field.name for field in fields(Yield)],
+    "embers study": lambda: study_command.as_table(study_command.Done()),
+    "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
+    "embers report": lambda: [field.name for field in fields(Reported)],
+    "embers perf": lambda: Timed([], {}, [], 0.1).table(),
+    "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
+    "embers advisories": lambda: osv.document(advisories.executed()[0], advisories.load())["database_specific"],
+    "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
+}
+"""What commands print that take a sandbox, builds or minutes."""
+
+
+@pytest.mark.parametrize("heading", OTHER_JSON)
+def test_the_documented_keys_are_those_of_commands_that_run_scripts(heading: str) -> None:
+    assert set(OTHER_JSON[heading]()) == documented(heading)
+
+
+def test_every_command_of_the_list_of_keys_is_checked() -> None:
+    assert set(explained()) == {*JSON_COMMANDS, "embers search", *OTHER_JSON}
+
+
+def test_json_is_ascii_and_escapes_what_could_steer_a_terminal(store: Store) -> None:
+    done = run_embers("list", "--repo", "a/b", "--json", "--database", store.path)
+    assert done.stdout.isascii()
+    assert all(c == "\n" or c.isprintable() for c in done.stdout)
+    assert json.loads(done.stdout)[3]["title"] == EVIL

@@ -1,0 +1,386 @@
+"""Statistics of the study, against worked examples from print, SciPy, and hand-computed cases."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from helpers.statistics import matrix
+from support import example_count
+from torch_embers.classify import confusions
+from torch_embers.classify.bundle import shipped_folder
+from torch_embers.errors import InputError
+from torch_embers.statistics import agreement, trend
+from torch_embers.statistics.corrections import holm
+from torch_embers.statistics.insufficient import InsufficientData
+from torch_embers.statistics.intervals import newcombe, wilson
+from torch_embers.statistics.metrics import Interval
+from torch_embers.statistics.trend import ShareTrend
+from torch_embers.statistics.turnbull import Span, Turnbull, followed, turnbull
+from torch_embers.study import prevalence
+from torch_embers.study.prevalence import Prevalence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+# Remission of leukaemia in weeks with 6-MP (Freireich et al., Blood 21, 1963; Klein and Moeschberger 2003).
+TREATED = ([6, 6, 6, 7, 10, 13, 16, 22, 23, 6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35], [True] * 9 + [False] * 12)
+# Cosmetic deterioration of the breast after radiotherapy, in months (Finkelstein and Wolfe, Biometrics 41, 1985).
+RADIOTHERAPY = (
+    "45- 6,10 0,7 46- 46- 7,16 17- 7,14 37,44 0,8 4,11 15- 11,15 22- 46- 46- 25,37 46- 26,40 46- 27,34 36,44 46- 36,48 37- "
+    "40- 17,25 46- 11,18 38- 5,12 37- 0,5 18- 24- 36- 5,11 19,35 17,25 24- 32- 33- 19,26 37- 34- 36-"
+)
+# 12 made-up items; the shares between steps are those of lifelines 0.30.3, KaplanMeierFitter.fit_interval_censoring
+LIFELINES_ITEMS = (
+    "72.5,162.5 0,38.1 101.4,191.4 26.1,116.1 313.4- 85.6,175.6 0,61 410.2,500.2 15.2- 230,320 633.7- 45,135"
+)
+LIFELINES_SHARES = {20: 1, 40: 0.787879, 90: 0.787879, 150: 0.363636, 200: 0.363636, 330: 0.242424, 600: 0.121212}
+
+seen = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12), st.booleans()), min_size=1, max_size=25)
+
+
+def intervals_of(text: str) -> tuple[list[float], list[float | None]]:
+    """Ends as "low,high", or "low-" where none was seen."""
+    pairs = [word.rstrip("-").split(",") for word in text.split()]
+    return [float(pair[0]) for pair in pairs], [float(pair[1]) if len(pair) > 1 else None for pair in pairs]
+
+
+def estimated(low: Sequence[float], high: Sequence[float | None], **options: Any) -> Turnbull:
+    found = turnbull(low, high, **({"samples": 20} | options))
+    assert isinstance(found, Turnbull)
+    return found
+
+
+# ---- survival
+
+
+def test_the_published_estimate_of_interval_censored_ends_is_reproduced() -> None:
+    found = estimated(*intervals_of(RADIOTHERAPY))
+    # as R's package `interval` prints it for this trial
+    printed = {(4, 5): 0.0463, (6, 7): 0.0334, (7, 8): 0.0887, (11, 12): 0.0708, (24, 25): 0.0926, (33, 34): 0.0818}
+    printed |= {(38, 40): 0.1209, (46, 48): 0.4656}
+    assert {(s.low, s.high): round(m, 4) for s, m in zip(found.spans, found.mass, strict=True)} == printed
+    assert (found.items, found.events, found.median) == (46, 21, Span(38, 40))
+    assert sum(found.mass) == pytest.approx(1)
+
+
+def test_between_the_steps_the_shares_are_those_of_lifelines() -> None:
+    found = estimated(*intervals_of(LIFELINES_ITEMS))
+    for day, share in LIFELINES_SHARES.items():
+        assert found.bounds(day) == pytest.approx((share, share), abs=1e-4)
+
+
+def test_exact_ends_with_right_censoring_give_the_kaplan_meier_curve() -> None:
+    days, ended = TREATED
+    found = estimated([float(day) for day in days], [float(d) if e else None for d, e in zip(days, ended, strict=True)])
+    # Klein and Moeschberger, table 4.1A
+    printed = {6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448}
+    assert {day: round(found.bounds(day + 0.5)[1], 3) for day in printed} == pytest.approx(printed, abs=1e-3)
+    assert found.median == Span(23, 23)
+
+
+def test_inside_an_innermost_interval_nothing_is_known() -> None:
+    found = estimated([10.0] * 8, [20.0] * 8)
+    assert [found.bounds(day) for day in (10, 15, 20)] == [(1, 1), (0, 1), (0, 0)]
+    assert (found.median, found.low, found.high) == (Span(10, 20), 10, 20)
+
+
+def test_a_median_that_is_never_reached_is_none_and_its_interval_open() -> None:
+    found = estimated([5.0] * 6 + [50.0] * 30, [9.0] * 6 + [None] * 30)
+    assert (found.median, found.high) == (None, None)
+    assert found.spans[-1] == Span(50, None)
+
+
+@settings(max_examples=example_count(60))
+@given(seen)
+def test_no_shift_of_probability_makes_the_ends_more_likely(items: list[tuple[int, int, bool]]) -> None:
+    low = [float(day) for day, _, _ in items]
+    high = [float(day + width) if ended else None for day, width, ended in items]
+    found = turnbull(low, high, least=1, samples=1)
+    if not isinstance(found, Turnbull):
+        assert str(found) == f"0 of {len(items)} ended, 1 are needed"
+        return
+    tops = [math.inf if end is None else end for end in high]
+    likely = [found.bounds(a)[1] - (found.bounds(b)[1] if b < math.inf else 0) for a, b in zip(low, tops, strict=True)]
+    assert min(likely) > 0
+    for moment in {*tops, *(end + 0.5 for end in low)}:  # probability moved there would gain less than it costs
+        gain = sum(1 / p for a, b, p in zip(low, tops, likely, strict=True) if a < moment <= b)
+        assert gain <= len(items) * (1 + 1e-5)
+
+
+def test_too_few_ends_are_refused_as_data() -> None:
+    found = turnbull([5.0] * 40, [6.0] * 5 + [None] * 35)
+    assert str(found) == "5 of 40 ended, 6 are needed"
+    assert isinstance(turnbull([], [], least=0), InsufficientData)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [([1.0], []), ([-1.0], [1.0]), ([math.nan], [1.0]), ([1.0], [math.nan]), ([math.inf], [None]), ([2.0], [1.0])],
+)
+def test_times_that_are_none_are_errors(low: list[float], high: list[float | None]) -> None:
+    with pytest.raises(InputError):
+        turnbull(low, high)
+
+
+def test_items_are_followed_until_they_ended_or_were_lost() -> None:
+    low, high = [0.0, 5.0, 7.0], [3.0, None, 9.0]
+    assert [followed(low, high, day) for day in (0, 3, 4, 5, 6, 9, 10)] == [3, 3, 2, 2, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "confidence", "low", "high"),
+    [
+        (0, 15, 0.95, 0.0, 0.20388330103584862),
+        (1, 29, 0.95, 0.006113214292762653, 0.17175521879320288),
+        (29, 46, 0.95, 0.48600096423389705, 0.7547624540916037),
+        (263, 287, 0.9, 0.8854550172069253, 0.9395205671414293),
+        (73, 73, 0.99, 0.916683553514702, 1.0),
+    ],
+)
+def test_wilson_gives_the_values_of_statsmodels(k: int, n: int, confidence: float, low: float, high: float) -> None:
+    assert wilson(k, n, confidence) == pytest.approx((low, high), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("counts", "confidence", "low", "high"),
+    [
+        ((56, 70, 48, 80), 0.95, 0.05243147240236498, 0.333872654036906),
+        ((0, 10, 0, 20), 0.95, -0.16112515805281938, 0.2775327998628892),
+        ((10, 10, 0, 10), 0.99, 0.43593513184017507, 1.0),
+    ],
+)
+def test_newcombe_gives_the_values_of_statsmodels(
+    counts: tuple[int, int, int, int], confidence: float, low: float, high: float
+) -> None:
+    assert newcombe(*counts, confidence) == pytest.approx((low, high), abs=1e-12)
+
+
+def test_holm_gives_the_known_values() -> None:
+    # as p.adjust of R gives them
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.01, 0.04, 0.03, 0.005, 0.03]) == pytest.approx([0.04, 0.09, 0.09, 0.025, 0.09])  # statsmodels 0.15.0
+    assert holm([]) == []
+    with pytest.raises(ValueError, match="between"):
+        holm([1.5])
+
+
+@given(st.lists(st.floats(0, 1), max_size=12))
+def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferroni(values: list[float]) -> None:
+    found = holm(values)
+    for p, worth in zip(values, found, strict=True):
+        assert p <= worth <= 1
+    if values:
+        assert min(found) == pytest.approx(min(1, len(values) * min(values)))
+    ranked = [found[at] for at in sorted(range(len(values)), key=lambda at: values[at])]
+    assert ranked == sorted(ranked)
+
+
+@given(st.floats(0.55, 1), st.floats(0.55, 1), st.floats(0, 1))
+def test_two_classes_give_rogan_and_gladens_clipped_estimate(found: float, spared: float, seen_share: float) -> None:
+    rates = np.array([[found, 1 - found], [1 - spared, spared]])
+    estimate = (seen_share + spared - 1) / (found + spared - 1)
+    shares = prevalence.solve(rates, np.array([seen_share, 1 - seen_share]))
+    assert shares == pytest.approx([min(1, max(0, estimate)), 1 - min(1, max(0, estimate))], abs=1e-7)
+
+
+def test_rogan_and_gladen_by_hand() -> None:
+    # 9 of 10 found, 8 of 10 spared, 34 % called positive: (0.34 + 0.8 - 1) / (0.9 + 0.8 - 1) = 0.2
+    shares = prevalence.solve(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.34, 0.66]))
+    assert shares == pytest.approx([0.2, 0.8])
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    size = draw(st.integers(2, 5))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rates = random.dirichlet(np.ones(size), size) + draw(st.sampled_from([0.3, 1, 5])) * np.eye(size)
+    return rates / rates.sum(axis=1, keepdims=True), random.dirichlet(np.full(size, draw(st.sampled_from([0.2, 1]))))
+
+
+@given(problems())
+@settings(max_examples=example_count(40))
+def test_the_solution_is_the_best_of_the_simplex(problem: tuple[np.ndarray, np.ndarray]) -> None:
+    rates, observed = problem
+    shares = prevalence.solve(rates, observed)
+    assert shares.sum() == pytest.approx(1)
+    assert (shares >= 0).all()
+    # at the best point no corner of the simplex lies downhill
+    slope = 2 * rates @ (rates.T @ shares - observed)
+    assert (slope >= slope @ shares - 1e-8).all()
+
+
+@given(problems())
+@settings(max_examples=example_count(40))
+def test_expected_answers_give_the_true_shares_back(problem: tuple[np.ndarray, np.ndarray]) -> None:
+    rates, truth = problem
+    if np.linalg.cond(rates) < 100:
+        assert prevalence.solve(rates, rates.T @ truth) == pytest.approx(truth, abs=1e-6)
+
+
+def test_the_correction_undoes_a_known_error() -> None:
+    # 1,000 items, 200 of them a; of a 80 % are found, of b 10 % are called a: 160 + 80 = 240 are called a
+    found = prevalence.correct(matrix([[800, 200], [100, 900]], "a b"), {"a": 240, "b": 760})
+    assert isinstance(found, Prevalence)
+    first = found.shares[0]
+    assert (first.name, first.predicted, first.gold) == ("a", 240, 1000)
+    assert first.raw.value == 0.24
+    assert (first.raw.low, first.raw.high) == wilson(240, 1000)
+    assert first.corrected.value == pytest.approx(0.2, abs=1e-3)
+    assert first.corrected.low < 0.2 < first.corrected.high
+    assert sum(share.corrected.value for share in found.shares) == pytest.approx(1)
+    again = prevalence.correct(matrix([[800, 200], [100, 900]], "a b"), {"a": 240, "b": 760})
+    assert again == found
+
+
+def test_classes_with_little_gold_or_never_recognised_become_the_rest() -> None:
+    counts = [[40.0, 5.0, 5.0, 0.0], [5.0, 40.0, 5.0, 0.0], [7.0, 7.0, 1.0, 0.0], [0.0, 0.0, 0.0, 9.0]]
+    found = prevalence.correct(matrix(counts, "a b blind rare"), {"a": 50, "b": 50, "blind": 10, "rare": 5})
+    assert isinstance(found, Prevalence)
+    assert [share.name for share in found.shares] == ["a", "b", "rest"]
+    assert found.merged == (("blind", "7% recognised"), ("rare", "9 gold items"))
+    assert found.shares[-1].predicted == 15
+    assert found.condition <= prevalence.MOST_CONDITION
+
+
+@pytest.mark.parametrize(
+    ("counts", "predicted", "reason"),
+    [
+        ([[20.0, 0], [0, 20]], {"c0": 3}, "3 predictions, 100 are needed"),
+        ([[20.0, 0], [0, 20]], {}, "0 predictions"),
+        ([[20.0, 0], [0, 20]], {"c0": 40, "new": 1}, "no gold for the predicted new"),
+        ([[20.0, 20], [20, 20]], {"c0": 400}, "told apart|near singular"),
+        ([[4.0, 0], [0, 4]], {"c0": 400}, "told apart"),
+    ],
+)
+def test_what_cannot_be_corrected_is_refused_as_data(
+    counts: list[list[float]], predicted: dict[str, int], reason: str
+) -> None:
+    found = prevalence.correct(matrix(counts), predicted)
+    assert isinstance(found, InsufficientData)
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(found.reason)
+
+
+def test_negative_counts_are_an_error() -> None:
+    with pytest.raises(InputError, match="negative"):
+        prevalence.correct(matrix([[20, 0], [0, 20]]), {"c0": -1})
+
+
+def test_a_written_file_is_read_back(tmp_path: Path) -> None:
+    place = tmp_path / "confusion.json"
+    shipped = [confusions.load(scheme) for scheme in confusions.SCHEMES]
+    place.write_bytes(confusions.as_json(shipped))
+    assert [confusions.load(scheme, place) for scheme in confusions.SCHEMES] == shipped
+    assert place.read_bytes() == (shipped_folder() / confusions.FILE).read_bytes()
+    with pytest.raises(InputError, match="knows nothing of 'backend'"):
+        confusions.load("backend", place)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 1, "confusions": [{}]}', '{"format": 2}', "[" * 9999])
+def test_damaged_files_are_errors(tmp_path: Path, text: str) -> None:
+    (tmp_path / "confusion.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"confusion\.json"):
+        confusions.load("bug_type", tmp_path / "confusion.json")
+
+
+# ---- agreement
+
+# Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011, section C: 4 observers, 12 units, gaps.
+RELIABILITY = (
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+)
+
+
+def said(table: tuple[str, ...]) -> list[tuple[str, int, str]]:
+    return [
+        (f"annotator {number}", item, value)
+        for number, row in enumerate(table)
+        for item, value in enumerate(row.split())
+        if value != "."
+    ]
+
+
+def test_alpha_of_the_published_example_is_reproduced() -> None:
+    found = agreement.alpha(said(RELIABILITY))
+    assert isinstance(found, Interval)
+    assert found.value == pytest.approx(0.743, abs=5e-4)
+    assert found.low < found.value < found.high <= 1
+
+
+def test_alpha_of_two_annotators_by_hand() -> None:
+    # a a, a a, b b, a b: coincidences 5 a, 3 b of 8; unlike 2 of 8, by chance 2 * 15 / 56
+    found = agreement.alpha(said(("a a b a", "a a b b")), least=1)
+    assert isinstance(found, Interval)
+    assert found.value == pytest.approx(1 - (2 / 8) / (2 * 15 / 56))
+
+
+@given(st.lists(st.lists(st.sampled_from("ab."), min_size=3, max_size=3), min_size=1, max_size=8))
+def test_alpha_does_not_depend_on_names_and_is_at_most_1(table: list[list[str]]) -> None:
+    own = [(f"n{who}", item, value) for item, row in enumerate(table) for who, value in enumerate(row) if value != "."]
+    renamed = [(f"m{9 - int(who[1])}", -item, {"a": "y", "b": "x"}[value]) for who, item, value in own]
+    one, other = (agreement.alpha(rows, least=1, samples=20) for rows in (own, renamed))
+    assert isinstance(one, Interval) == isinstance(other, Interval)
+    if isinstance(one, Interval) and isinstance(other, Interval):
+        assert one.value == pytest.approx(other.value)
+        assert one.value <= 1 + 1e-12
+
+
+def test_each_scheme_gets_its_pairs_and_one_number() -> None:
+    table = [("type", *row) for row in said(RELIABILITY)] + [("thin", "annotator 0", 1, "a")]
+    thin, found = agreement.by_scheme(table, least=9)
+    assert (found.scheme, found.items, len(found.annotators)) == ("type", 11, 4)
+    assert {(pair.one, pair.other) for pair in found.pairs} >= {("annotator 0", "annotator 1")}
+    assert isinstance(found.alpha, Interval)
+    assert thin.alpha == InsufficientData("0 items with two or more labels, 9 are needed")
+    assert agreement.alpha(said(("a a", "a a")), least=1) == InsufficientData("all labels are the same class")
+
+
+# ---- trend
+
+
+def test_a_trend_of_too_few_items_is_insufficient() -> None:
+    assert isinstance(trend.share_trend([1, 2], [5, 5]), InsufficientData)
+    assert isinstance(trend.share_trend([9] * 6, [9] * 6), InsufficientData)
+    with pytest.raises(InputError):
+        trend.share_trend([3], [2])
+
+
+def test_the_published_trends_of_shares_are_reproduced() -> None:
+    # smokers among lung cancer patients: 8.2249, p 0.004132 (Fleiss 1981, in R's prop.trend.test), falling
+    smokers = trend.share_trend([83, 90, 129, 70], [86, 93, 136, 82], least_periods=4, least_events=1)
+    assert isinstance(smokers, ShareTrend)
+    assert smokers.z**2 == pytest.approx(8.2249, abs=5e-5)
+    assert smokers.z < 0
+    assert smokers.p == pytest.approx(0.004132, abs=5e-7)
+    # malformations by alcohol: 6.57 with these scores (Agresti, Categorical Data Analysis, 2002, section 3.4)
+    totals = [17066 + 48, 14464 + 38, 788 + 5, 126 + 1, 37 + 1]
+    alcohol = trend.share_trend([48, 38, 5, 1, 1], totals, [0, 0.5, 1.5, 4, 7])
+    assert isinstance(alcohol, ShareTrend)
+    assert alcohol.z**2 == pytest.approx(6.57, abs=5e-3)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=2, max_size=10), st.integers(-5, 5))
+def test_a_trend_of_shares_mirrors_and_does_not_depend_on_the_zero_of_time(
+    pairs: list[tuple[int, int]], start: int
+) -> None:
+    hits, totals = [a for a, _ in pairs], [a + b for a, b in pairs]
+    one = trend.share_trend(hits, totals, least_periods=2, least_events=1)
+    if isinstance(one, InsufficientData):
+        return
+    times = [float(start + at) for at in range(len(pairs))]
+    moved = trend.share_trend(hits, totals, times, least_periods=2, least_events=1)
+    backwards = trend.share_trend(hits[::-1], totals[::-1], least_periods=2, least_events=1)
+    assert isinstance(moved, ShareTrend)
+    assert isinstance(backwards, ShareTrend)
+    assert moved.z == pytest.approx(one.z, abs=1e-9)
+    assert backwards.z == pytest.approx(-one.z, abs=1e-9)

@@ -1,0 +1,252 @@
+"""Weak labels: what functions say, how far gold lets them be believed, how votes add up, and what the table keeps."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torch_embers import resources
+from torch_embers.classify.labels import label_model, weak, weak_table
+from torch_embers.classify.labels.labelling_file import KeywordFunction, LabelFunction
+from torch_embers.classify.labels.weak import Labeller, WeakLabel
+from torch_embers.errors import InputError
+from torch_embers.oracles.signature import Signature
+from torch_embers.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from torch_embers.store.store import Store
+
+
+def said(title: str = "", body: str | None = None, labels: Iterable[str] = ()) -> set[tuple[str, str]]:
+    return {(vote.scheme, vote.value) for vote in Labeller.load().votes(title, body, labels)}
+
+
+def vote(value: str, function: str = "f", kind: str = "keyword", scheme: str = "consequence") -> WeakLabel:
+    return WeakLabel(scheme, value, function, kind, "x")
+
+
+# ---- the file ------------------------------------------------------------------------------------------------------
+
+
+def keyword_functions() -> list[KeywordFunction]:
+    return [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
+
+
+def test_every_shipped_function_votes_for_a_class_of_the_taxonomy() -> None:
+    taxonomy = Taxonomy.load()
+    labeller = Labeller.load()
+    assert len(labeller.functions) > 90
+    for scheme, value, kind in labeller.names().values():
+        assert value in taxonomy.scheme(scheme).names()
+        assert kind in ("label", "keyword", "execution")
+
+
+def test_every_declared_label_is_one_that_maintainers_use() -> None:
+    text = resources.data_file("label_names.txt").read_text(encoding="utf-8")
+    known = {line.strip().lower() for line in text.splitlines() if not line.startswith("#")}
+    functions = (function for function in Labeller.load().functions if isinstance(function, LabelFunction))
+    declared = set().union(*(function.labels for function in functions))
+    aliases = {name for name in declared if name.startswith("topic: ")} | {"module: xpu"}
+    assert declared - known <= aliases
+
+
+def test_a_word_that_a_pattern_needs_lets_each_of_its_alternatives_through() -> None:
+    """``needs`` is a cheap test only: it must never hide what the pattern would find."""
+    examples = {
+        "title-segfault": ["segmentation fault", "seg fault", "sigfpe", "core dumped", "bus error", "double free"],
+        "title-crash": ["aborted", "kernel died", "process killed", "crashes"],
+        "title-wrong": ["incorrectly", "erroneous", "bogus", "garbage", "inaccurate"],
+        "title-hang": ["hangs", "hung", "dead-lock", "stuck", "freezes", "infinite loop", "never returns"],
+        "title-leak": ["oom", "out of memory", "refcount leak", "reference cycles", "memory blow-up"],
+        "title-files": ["too many open files", "file descriptors", "fds", "shm_open", "ancdata"],
+        "title-wish": ["[rfc] a", "umbrella b", "is there any way", "how can i", "please add"],
+        "title-32-bit": ["int32_max", "2**31", "2 ^ 32", "large tensors", "uint32 offset", "integer overflow"],
+    }
+    functions = {function.id: function for function in keyword_functions()}
+    for name, texts in examples.items():
+        for text in texts:
+            assert name in {found.function for found in Labeller.load().votes(text, None, [])}, (name, text)
+        assert functions[name].needs
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"value": "nonsense"}, "nonsense"),
+        ({"scheme": "nonsense"}, "no scheme"),
+        ({"kind": "guess"}, "kind"),
+        ({"reason": " "}, "reason"),
+        ({"id": "Title"}, 'function "Title": keyword: id: '),
+        ({"pattern": "seg.*fault"}, "upper bound"),
+        ({"pattern": "(?=seg)fault"}, "RE2"),
+        ({"pattern": r"(s)\1"}, "RE2"),
+        ({"pattern": "SIGSEGV"}, "lower case"),
+        ({"pattern": "(seg"}, "title-segfault"),
+        ({"where": "thread"}, "where: Input should be 'title' or 'body'"),
+        ({"needs": []}, "needs"),
+        ({"needs": "seg"}, "needs"),
+        ({"labels": ["x"]}, "labels"),
+        ({"signature": "x"}, "signature"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_name(change: dict[str, Any], message: str) -> None:
+    data = copy.deepcopy(resources.load_toml(weak.FILE))
+    [entry] = [entry for entry in data["function"] if entry["id"] == "title-segfault"]
+    entry.update(change)
+    with pytest.raises(InputError, match=re.escape(message)):
+        Labeller(data, Taxonomy.load())
+
+
+def test_a_missing_part_another_version_and_a_name_given_twice_are_refused() -> None:
+    data = resources.load_toml(weak.FILE)
+    twice = data | {"function": [*data["function"], data["function"][0]]}
+    sure = copy.deepcopy(data)
+    sure["combining"]["assumed"]["execution"] = 1.0
+    for wrong in (data | {"version": 2}, {"version": 1}, data | {"function": [{"id": "a"}]}, twice, sure):
+        with pytest.raises(InputError, match=weak.FILE):
+            Labeller(wrong, Taxonomy.load())
+
+
+# ---- votes ---------------------------------------------------------------------------------------------------------
+
+
+def test_labels_and_words_vote_whatever_their_case() -> None:
+    assert said(labels=["Module: Correctness (silent)"]) == {("consequence", "silent_correctness")}
+    assert ("consequence", "crash") in said("SEGFAULT in sort")
+    assert ("consequence", "crash") in said("x", "Then it dies:\n\nSegmentation fault (core dumped)")
+    assert ("bug_type", "onnx") in said("[ONNX] Export fails", labels=["module: onnx"])
+    assert said("Nothing to see", "A calm report.", ["triaged"]) == set()
+
+
+def test_a_vote_for_a_memory_type_is_a_vote_for_memory() -> None:
+    found = {
+        found.function: found for found in Labeller.load().votes("sort is wrong for non-contiguous input", None, [])
+    }
+    assert found["title-noncontiguous"].value == "non_contiguous"
+    implied = found["title-noncontiguous/bug_type"]
+    assert (implied.scheme, implied.value, implied.evidence) == ("bug_type", "memory", "non-contiguous")
+
+
+def test_forms_and_environments_do_not_vote() -> None:
+    form = (
+        "### Versions\n\nPyTorch version: 2.1\nIs debug build: False\nCUDA runtime version: 12.1\n[pip3] onnx==1.15\n"
+    )
+    assert said("A matter of style", form) == set()
+    assert ("bug_type", "not_a_bug") in said(
+        "Faster sorting", "### 🚀 The feature, motivation and pitch\n\nIt could be."
+    )
+
+
+def test_no_text_no_labels_no_votes() -> None:
+    assert Labeller.load().votes(None, None, None) == []
+    assert Labeller.load().votes("", "", []) == []
+
+
+def test_evidence_is_what_decided_and_short() -> None:
+    [found] = Labeller.load().votes("", None, ["module: deadlock", "topic: deadlock"])[:1]
+    assert found.evidence == "module: deadlock"
+    [disabled] = [
+        v for v in Labeller.load().votes("DISABLED test_" + "x" * 500, None, []) if v.function == "title-disabled"
+    ]
+    assert len(disabled.evidence) <= Labeller.load().evidence_chars
+
+
+@given(st.text(), st.text(), st.lists(st.text()))
+def test_any_text_gives_votes_without_repeats_in_any_order_of_labels(title: str, body: str, labels: list[str]) -> None:
+    found = Labeller.load().votes(title, body, labels)
+    names = [vote.function for vote in found]
+    assert len(names) == len(set(names))
+    assert set(names) <= set(Labeller.load().names())
+    assert {v.function for v in Labeller.load().votes(title, body, labels[::-1])} == set(names)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a", "not a ", "without the ", "memory ", "2 ", "x1lr_", "segmentation fault ", "contiguous with ", "(", "\n"],
+)
+def test_hostile_text_takes_no_longer_than_its_length_asks_for(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    started = time.process_time()
+    Labeller.load().votes(text[:60_000], text, [text[:60_000]])
+    assert time.process_time() - started < 5
+
+
+def by_run(*shown: str, declared: str = "") -> list[tuple[str, str]]:
+    votes = Labeller.load().execution_votes(Signature(*shown), declared, "run 7")
+    return [(vote.value, vote.evidence) for vote in votes]
+
+
+def test_a_run_votes_by_what_it_showed() -> None:
+    [crash] = Labeller.load().execution_votes(Signature("signal", "SIGSEGV"), "", "run 7")
+    assert (crash.value, crash.kind, crash.evidence) == ("crash", "execution", "run 7")
+    assert by_run("signal", "SIGKILL") == []
+    assert by_run("assertion", "AssertionError") == []
+    assert by_run("mismatch") == [("silent_correctness", "run 7")]
+
+
+def test_of_several_functions_that_see_a_run_the_narrowest_speak() -> None:
+    assert by_run("exception", "RuntimeError", "size mismatch") == [("runtime_error", "run 7")]
+    assert by_run("exception", "RuntimeError", "N INTERNAL ASSERT FAILED at PATH") == [("crash", "run 7")]
+    assert by_run("mismatch", declared="nan_inf") == [("nan_inf", "run 7")]
+    assert by_run("mismatch", declared="silent_correctness") == [("silent_correctness", "run 7")]
+    assert by_run("signal", "SIGSEGV", declared="nan_inf") == [("crash", "run 7")]
+
+
+# ---- accuracy on gold ----------------------------------------------------------------------------------------------
+
+
+def test_a_function_without_gold_keeps_the_assumed_accuracy_of_its_kind() -> None:
+    labeller = Labeller.load()
+    measured = label_model.estimate({}, {})
+    assert set(measured) == set(labeller.names())
+    for name, (_, _, kind) in labeller.names().items():
+        share = labeller.assumed[kind]
+        assert (measured[name].right, measured[name].total, measured[name].interval) == (0, 0, (0.0, 1.0))
+        assert measured[name].weight == pytest.approx(math.log(share / (1 - share)))
+
+
+def gold_of(*values: str, scheme: str = "consequence") -> dict[int, dict[str, frozenset[str]]]:
+    return {number: {scheme: frozenset({value})} for number, value in enumerate(values)}
+
+
+def test_accuracy_counts_only_items_whose_scheme_gold_answers() -> None:
+    gold = gold_of("crash", "crash", "hang") | {7: {"bug_type": frozenset({"memory"})}}
+    votes = {n: [vote("crash", "title-crash")] for n in [0, 1, 2, 7, 8]}
+    made = label_model.estimate(votes, gold)["title-crash"]
+    assert (made.right, made.total) == (2, 3)
+    assert made.base == pytest.approx(2.5 / 4)
+
+
+def test_a_function_no_better_than_guessing_its_class_is_worth_nothing() -> None:
+    gold = gold_of(*["crash"] * 80, *["hang"] * 120)
+    useless = label_model.estimate({n: [vote("crash", "title-crash")] for n in range(40, 200)}, gold)["title-crash"]
+    useful = label_model.estimate({n: [vote("crash", "title-crash")] for n in range(80)}, gold)["title-crash"]
+    assert useless.right / useless.total == 0.25
+    assert useless.weight == 0.0
+    assert useful.weight > 3
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, wrong: int) -> None:
+    # the same gold throughout, so that only the votes differ
+    gold = gold_of(*["crash"] * 50, *["hang"] * 50)
+    name = "title-crash"
+    numbers = [*range(right), *range(50, 50 + wrong)]
+    before = label_model.estimate({n: [vote("crash", name)] for n in numbers}, gold)[name]
+    worse = label_model.estimate({n: [vote("crash", name)] for n in [*numbers, 99]}, gold)[name]
+    assert before.weight >= 0
+    assert worse.weight <= before.weight + 1e-9
+
+
+def label(store: Store) -> int:
+    with store.writer("test", create=True) as writer:
+        return weak_table.label_items(store, writer)
