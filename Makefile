@@ -152,7 +152,7 @@ COG := $(BIN)/python -m cogapp -I tools -p "from docs import *" -P --verbosity=1
 PAGES = README.md $(shell find docs -name '*.md' | sort)
 
 docs: setup-classify ## rewrite the generated parts of README.md and docs/
-	$(COG) -r $(PAGES)
+	@$(COG) -r $(PAGES)
 
 fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15 --load 3"
 	$(BIN)/python bench/fix_tests.py $(FACTS)
@@ -162,7 +162,7 @@ site: setup ## the documentation as a site in build/docs; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 docs-check: setup-classify site ## fail where README.md or docs/ is stale, or a link is broken
-	$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
+	@$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
 
 bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 	$(BIN)/python bench/run.py
