@@ -2,18 +2,18 @@
 #   make mine classify   fill data/embers.duckdb (GitHub with GITHUB_TOKEN, a first hour without, the catalog offline), label it
 #   make repro           run every case in the sandbox against the torch in .venv
 #   make recheck         the same on all builds, and what changed since last time (exit code 10 of embers: something did)
-#   make test            the quick tests (no token, no server, no GPU)
+#   make test            the quick tests (no token, no server, no GPU); .ci/run and make nightly: docs/architecture.md, "What runs when"
 # Targets name what they need, so any order and `make -j` are fine.
 
 PYTHON ?= python3
-WORKERS ?= 2 # test processes; the tests of a file stay together
+WORKERS ?= 2 # test processes
 BIN := .venv/bin
 EMBERS := $(BIN)/embers
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test coverage test-slow test-all lint workflows types docs site fix-tests docs-check bench wheel check clean
+.PHONY: help setup setup-classify setup-study mine classify study study-datasets notebook repro recheck report doctor model evaluation status funnel test promises sandbox nightly lint workflows types docs site fix-tests docs-check bench wheel check clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,24 +99,19 @@ status: setup ## what the database holds
 funnel: mine ## the study's stages, counted here
 	$(EMBERS) funnel
 
-QUICK := not slow and not servers and not serial
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-test: setup-study ## the quick tests
-	$(BIN)/python -m pytest -q -m "$(QUICK)" -n $(WORKERS) --dist loadfile $(TEST)
+test: setup-study ## the quick tests, about a minute: what to run while changing something
+	$(PYTEST) tests/unit $(TEST)
 
-FLOOR ?= 88 # percent of statements
-coverage: ## quick and slow tests, and which share of each package they run
-	$(MAKE) test TEST="--cov --cov-report="
-	$(MAKE) test-slow SLOW="--cov --cov-report= --cov-append"
-	$(BIN)/python tools/coverage_report.py $(FLOOR)
+promises: setup-study ## end to end: what users rely on and no change may weaken
+	$(PYTEST) tests/promises $(TEST)
 
-test-slow: setup-study ## what `make test` leaves out: servers, kills, sandbox, whole studies, every example of the properties
-	code=0; \
-	$(BIN)/python -m pytest -q -m "(slow or servers or hypothesis) and not serial" --hypothesis-profile=full -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(SLOW) || code=$$?; \
-	$(BIN)/python -m pytest -q -m serial --hypothesis-profile=full || code=$$?; \
-	exit $$code
+sandbox: setup-study ## each attack, kill and verdict once in the real sandbox (bubblewrap)
+	$(PYTEST) tests/sandbox $(TEST)
 
-test-all: test test-slow ## everything
+nightly: setup-study ## everything, in parts that passed once a commit: PART="properties wheels" makes these again
+	tools/nightly.sh $(PART)
 
 lint: setup ## ruff, unused code, which package may import which, cases that look as if they showed another bug, faults injected past the check, and GitHub's files by their schemas
 	$(BIN)/ruff check .
@@ -170,7 +165,7 @@ bench: setup-classify ## measure, and rewrite bench/RESULTS.md
 wheel: setup ## build the source distribution, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist .
 
-check: lint types docs-check test ## what a change must pass
+check: lint types docs-check test promises sandbox ## what a change must pass
 
 clean: ## remove what can be made again (not the database)
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*

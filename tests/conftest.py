@@ -76,11 +76,6 @@ def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take minutes come first: no process waits for another one that began such a file last."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
-
-
 def needed(*reasons: str | None) -> None:
     """Skip with the first reason; fail instead where the servers are required (CI)."""
     for reason in reasons:

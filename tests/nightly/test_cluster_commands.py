@@ -27,7 +27,8 @@ from torch_embers.run.bisect.report import as_table
 from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.cluster import embedding as far_embedding
 from torch_embers.run.cluster import worker
-from torch_embers.run.cluster.embedding import Encode
+from torch_embers.run.cluster.embedding import ClusterEmbedder, Encode
+from torch_embers.run.cluster.worker import Done
 from torch_embers.run.where import Where, embedding, opened
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
@@ -301,6 +302,26 @@ class Near(Embedder):
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         return np.array([[1.0, len(text)] for text in texts], np.float32).reshape(-1, 2)
+
+
+class Backwards:
+    """A crew that does all jobs, the last first."""
+
+    def work(self, jobs: Any, *, lazily: bool) -> Iterator[tuple[Any, Done]]:
+        assert lazily
+        for job in reversed(list(jobs)):
+            yield job, Done("here", Near().encode(job.texts))
+
+
+def test_batches_come_in_order_however_their_parts_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = far_embedding.limits().model_copy(update={"texts": 2})
+    monkeypatch.setattr(far_embedding, "limits", lambda: small)
+    batches = [[], ["a", "bb", "ccc", "dddd", "eeeee"], [], ["ffffff"], []]
+    crew: Any = Backwards()
+    found = list(ClusterEmbedder(Near(), crew).encode_many(batches))
+    assert [len(one) for one in found] == [len(batch) for batch in batches]
+    for one, batch in zip(found, batches, strict=True):
+        assert np.array_equal(one, Near().encode(batch))
 
 
 def test_equal_texts_of_batches_under_way_are_embedded_once(tmp_path: Path, catalog_template: Path) -> None:

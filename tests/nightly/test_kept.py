@@ -12,15 +12,35 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from helpers.kept import folder, made  # noqa: F401 - fixtures
-from labelled import items
-from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle
+from labelled import examples, items
+from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle, HeldOut, TrainingRow
+from torch_embers.classify.card import files
 from torch_embers.classify.learning import kept
+from torch_embers.classify.learning.features import Terms
 from torch_embers.classify.learning.kept import ModelError
+from torch_embers.classify.learning.model import Classifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def made() -> Bundle:
+    texts, labels = examples(8)
+    one = Classifier("consequence", votes={"title-segfault": "crash"})
+    one.fit(items(texts, votes=[["title-segfault"] if "segfault" in text else [] for text in texts]), labels)
+    rows = (TrainingRow("o/r", 1, "crash", 1.0, "gold:human:h"),)
+    held_out = (HeldOut("o/r", 1, (0.5, 0.25, 0.25)),)
+    return Bundle(
+        "made", "title", "words@0", "0", {"consequence": one}, {"consequence": held_out}, {"consequence": rows}
+    )
+
+
+@pytest.fixture
+def folder(made: Bundle, tmp_path: Path) -> Path:
+    made.save(tmp_path / "m", files(made))
+    return tmp_path / "m"
 
 
 def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Path) -> None:
@@ -29,6 +49,18 @@ def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Pat
     assert (again.version, again.held_out, again.rows) == (made.version, made.held_out, made.rows)
     one, other = again.classifiers["consequence"], made.classifiers["consequence"]
     assert (one.threshold, one.trained_on, one.votes) == (other.threshold, other.trained_on, other.votes)
+
+
+def test_terms_are_kept_as_one_text_however_many_they_are(tmp_path: Path) -> None:
+    objects = []
+    for size in (10, 10_000):
+        own = Terms().fit([" ".join(f"op_{number}" for number in range(size)) + ' "quoted" naïve'])
+        (tmp_path / "kept.skops").write_bytes(kept.estimators_bytes({"features": own}))
+        with zipfile.ZipFile(tmp_path / "kept.skops") as packed:
+            objects.append(packed.read("schema.json").count(b"__loader__"))
+        again = kept.read_estimators(tmp_path / "kept.skops")["features"]
+        assert again.vocabulary_ == own.vocabulary_
+    assert objects[0] == objects[1]
 
 
 def edit(path: Path, **change: object) -> None:
@@ -133,3 +165,9 @@ def test_a_changed_damaged_or_foreign_model_is_refused(folder: Path, how: str) -
         Bundle.load(folder)
     assert len(str(refused.value).splitlines()) == 1
     assert "pydantic" not in str(refused.value)
+
+
+def test_equal_training_gives_equal_files(made: Bundle, folder: Path, tmp_path: Path) -> None:
+    made.save(tmp_path / "two", files(made))
+    for name in (FILE, *files(made)):
+        assert (folder / name).read_bytes() == (tmp_path / "two" / name).read_bytes()

@@ -251,6 +251,30 @@ def _runs(pid: int) -> bool:
         return False
 
 
+def test_no_process_is_started_for_few_texts_on_one_core_or_without_an_interpreter(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("too many processes")
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    monkeypatch.setattr(helper, "cores", lambda: 2)
+    with helper.helper_for(helper.LEAST) as none:
+        assert none is None
+    assert "too many processes" in caplog.text
+    caplog.clear()
+    with helper.helper_for(helper.LEAST - 1) as none:
+        assert none is None
+    with monkeypatch.context() as patch, helper.helper_for(0):
+        patch.setattr(sys, "executable", "")
+        with helper.helper_for(helper.LEAST) as none:
+            assert none is None
+    monkeypatch.setattr(helper, "cores", lambda: 1)
+    with helper.helper_for(helper.LEAST) as none:
+        assert none is None
+    assert caplog.records == []
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="needs processor affinity")
 def test_the_cores_counted_are_those_that_this_process_may_use() -> None:
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from torch_embers.link import helper; print(helper.cores())"

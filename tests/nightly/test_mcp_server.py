@@ -43,6 +43,15 @@ def answer(result: Any) -> Any:
     return json.loads(result.content[0].text)
 
 
+def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
+    async def questions(client: Client) -> Any:
+        return (await client.list_tools()).tools
+
+    tools = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "second_opinion", "audit"}
+    assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
+
+
 def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) -> None:
     async def questions(client: Client) -> Any:
         shown = answer(await client.call_tool("show", {"number": 31829}))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from servers.tracker import Tracker, filled
@@ -16,6 +18,7 @@ from torch_embers.mine.files.jsonl import KIND, read_jsonl
 from torch_embers.mine.pages import make_page
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
+from torch_embers.store.writer import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -116,6 +119,16 @@ def test_where_nothing_changed_no_text_is_looked_at_again(database: Path, monkey
         connection.execute("UPDATE items SET body = 'Fixes #3', content_hash = 'new'")
     with pytest.raises(AssertionError, match="hashed"):
         stage.link_changed(Store(database))
+
+
+def test_small_batches_that_come_soon_are_written_together() -> None:
+    def slowly() -> Iterator[Prepared]:
+        for number in range(1, 4):
+            yield Prepared({"items": [pa.table({"number": [number]})]})
+            time.sleep(0.05)
+
+    [together] = runner.ahead(slowly())
+    assert together.size() == 3
 
 
 def test_a_comment_whose_author_was_deleted_ends_no_mine(database: Path) -> None:

@@ -4,7 +4,7 @@ The baselines in tests/baselines are made by the same code with Matplotlib's ver
 version, which may place text elsewhere, they are not compared. To remake them after a wanted change, and then to look
 at every one of them before committing it::
 
-    REMAKE_BASELINES=1 pytest tests/test_pictures.py
+    REMAKE_BASELINES=1 pytest tests/unit/test_pictures.py
 """
 
 from __future__ import annotations

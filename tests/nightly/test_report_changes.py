@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from report_data import HOSTILE, NUMBER, hostile
 from support import run_embers
 from torch_embers.errors import InputError
 from torch_embers.report import command, folder, since
+from torch_embers.report.tables import schema
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +95,29 @@ def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database
     assert "<script>globalThis" not in text
 
 
+def test_another_verdict_is_a_change_and_another_release_alone_is_none() -> None:
+    row = {"repo": REPO, "number": 1, "title": "t", "state": "open", "disposition": None, "release": "2.14.0"}
+    was = table("items", [row | {"verdict": "occurs"}, row | {"number": 2, "verdict": "occurs"}])
+    now = table(
+        "items",
+        [
+            row | {"verdict": "absent", "release": "2.15.0"},
+            row | {"number": 2, "verdict": "occurs", "release": "2.15.0"},
+        ],
+    )
+    empty = schema("statuses").empty_table()
+    found = list(since._changes({"items": was, "statuses": empty}, {"items": now, "statuses": empty}))
+    assert [(row["number"], row["what"], row["before"], row["after"]) for row in found] == [
+        (1, "verdict", "occurs on 2.14.0", "absent on 2.15.0")
+    ]
+
+
+def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """A data file's rows; columns that are not named are null."""
+    fields = schema(name)
+    return pa.Table.from_pylist([dict.fromkeys(fields.names) | row for row in rows], schema=fields)
+
+
 def test_a_report_of_the_same_data_changes_no_byte(first: Path, database: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     shutil.copytree(first, out)
@@ -105,6 +135,59 @@ def test_a_report_of_the_same_data_keeps_what_had_changed(first: Path, database:
     before = contents(out)
     assert command.report(Store(later), command.Request(out)).changes == done.changes
     assert contents(out) == before
+
+
+def other_items(out: Path, rows: pa.Table) -> None:
+    pq.write_table(rows, out / "data" / "items.parquet")
+
+
+def truncated(out: Path) -> None:
+    path = out / "data" / "items.parquet"
+    path.write_bytes(path.read_bytes()[:-40])
+
+
+BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no data": (lambda out: shutil.rmtree(out / "data"), "it has no data/items.parquet"),
+    "a folder": (
+        lambda out: ((out / "data" / "items.parquet").unlink(), (out / "data" / "items.parquet").mkdir()),
+        "it has no data/items.parquet",
+    ),
+    "truncated": (truncated, "its data/items.parquet cannot be read"),
+    "empty file": (
+        lambda out: (out / "data" / "statuses.parquet").write_bytes(b""),
+        "its data/statuses.parquet cannot be read",
+    ),
+    "no column": (
+        lambda out: other_items(out, pa.table({"repo": ["a/b"], "number": [1]})),
+        "its data/items.parquet has no column title",
+    ),
+    "other type": (
+        lambda out: other_items(out, pa.table({name: ["x"] for name in since.COMPARED["items"]})),
+        "its data/items.parquet cannot be read",
+    ),
+    "no number": (
+        lambda out: other_items(
+            out, pa.table({name: pa.array([None], pa.string()) for name in since.COMPARED["items"]})
+        ),
+        "its data/items.parquet has rows without an item",
+    ),
+    "nothing kept": (
+        lambda out: (out / "data" / "changes.parquet").unlink(),
+        "it has no data/changes.parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path, tmp_path: Path, what: str) -> None:
+    out = tmp_path / "site"
+    shutil.copytree(first, out)
+    tables = {name: pq.read_table(out / "data" / f"{name}.parquet") for name in since.COMPARED}
+    newest = datetime.fromisoformat(json.loads((out / folder.MARK).read_text())["newest"])
+    breaking, reason = BROKEN[what]
+    breaking(out)
+    found = since.compare(out, tables, newest)
+    assert (found.reason, found.by_kind()) == (reason, {})
 
 
 @pytest.mark.parametrize(

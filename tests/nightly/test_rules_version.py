@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from helpers.rules_version import digest
+import ast
+from hashlib import blake2b
+from typing import Any
+
+import pytest
+
 from torch_embers import resources
 from torch_embers.repro import rules
 from torch_embers.repro.rules_version import RULES_DIGEST
@@ -20,6 +25,32 @@ UNDECIDING = {
     "torch_names",
 }
 """Files of repro/ that no extraction depends on."""
+FORM = {"annotation", "returns", "type_comment", "type_params", "kind", "ctx"}
+"""Fields of the syntax tree that change nothing of what is done, or are not the same in every Python."""
+
+
+def is_prose(node: Any) -> bool:
+    """Docstrings, and imports for type checkers."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return True
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def normal(node: Any) -> Any:
+    """A syntax tree as plain lists, without places, prose and annotations."""
+    if isinstance(node, ast.AST):
+        fields = [(name, normal(value)) for name, value in ast.iter_fields(node) if name not in FORM]
+        return [type(node).__name__, *((name, value) for name, value in fields if value not in ("None", []))]
+    if isinstance(node, list):
+        return [normal(part) for part in node if not is_prose(part)]
+    return repr(node)
+
+
+def digest(sources: list[str]) -> str:
+    found = blake2b(digest_size=8)
+    for source in sources:
+        found.update(repr(normal(ast.parse(source))).encode())
+    return found.hexdigest()
 
 
 def deciding_sources() -> list[str]:
@@ -35,3 +66,16 @@ def test_rules_do_not_change_without_their_version() -> None:
         f"the rules of extraction changed: in repro/rules_version.py set RULES_DIGEST to {now!r}, and raise "
         "RULES_VERSION unless no extraction can come out otherwise"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_same"),
+    [
+        ('"""One."""\nX = 1\n', '"""Two."""\n\n\nX = 1  # why\n', True),
+        ("def f(a: int) -> int:\n    return a\n", 'def f(a: str):\n    """Doc."""\n    return (a)\n', True),
+        ("X = 1\n", "X = 2\n", False),
+        ("def f(a):\n    return a\n", "def f(a):\n    return -a\n", False),
+    ],
+)
+def test_prose_and_form_are_no_rules(before: str, after: str, is_same: bool) -> None:
+    assert (digest([before]) == digest([after])) is is_same

@@ -505,6 +505,22 @@ def test_words_name_no_backend_of_what_is_no_bug_and_maintainers_labels_do(wish:
     assert {one.likeliest: one.given for one in labels if one.scheme == "backend"} == given
 
 
+@pytest.mark.parametrize(
+    ("title", "named"),
+    [
+        ("CUDNN_STATUS_INTERNAL_ERROR in conv2d", {"cuda"}),
+        ("cudnn_convolution_add_relu fails", {"cuda"}),
+        ("wrong inverse by cuSOLVER on A100", {"cuda"}),
+        ("ProcessGroupGloo hangs", {"distributed"}),
+        ("dist.barrier never returns", {"distributed"}),
+        ("torch.distance of nothing, barracuda and rtx", set()),
+        ("wrong result of processing", set()),
+    ],
+)
+def test_libraries_error_codes_and_cards_name_their_backend(title: str, named: set[str]) -> None:
+    assert {vote.value for vote in Labeller.load().votes(title, None, None) if vote.scheme == "backend"} == named
+
+
 def test_an_item_is_labelled_again_when_the_rules_of_voting_change(
     store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch
 ) -> None:

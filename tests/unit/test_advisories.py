@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from pydantic import ValidationError
 from typer.testing import CliRunner
@@ -20,9 +19,6 @@ from torch_embers.cli import app
 from torch_embers.repro import case as cases
 from torch_embers.repro.checks.injected_faults import breaches
 
-SCHEMA = jsonschema.Draft202012Validator(
-    json.loads((Path(__file__).parents[1] / "osv_schema.json").read_text(encoding="utf-8"))
-)
 FROM: Any = {"database": "PyPA", "source": "https://example.org/advisory", "day": date(2026, 1, 2)}
 ADVISORY = Advisory(
     id="CVE-2025-0001",
@@ -35,6 +31,15 @@ ADVISORY = Advisory(
     case="one",
     relation="The call of the report.",
 )
+
+
+@pytest.fixture(scope="module")
+def schema() -> Any:
+    """The published schema of OSV documents."""
+    import jsonschema  # its grammars of addresses take seconds to import
+
+    text = (Path(__file__).parents[1] / "osv_schema.json").read_text(encoding="utf-8")
+    return jsonschema.Draft202012Validator(json.loads(text))
 
 
 def row(build: str, verdict: str) -> dict[str, str]:
@@ -159,13 +164,13 @@ def test_every_shipped_advisory_has_a_case_whose_text_was_the_one_that_ran() -> 
         assert not breaches(bank[one.advisory.case].code)
 
 
-def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tmp_path: Path) -> None:
+def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tmp_path: Path, schema: Any) -> None:
     printed = CliRunner().invoke(app, ["advisories", "--json", "--osv", str(tmp_path / "osv")])
     assert printed.exit_code == 0, printed.output
     documents = json.loads(printed.output)
     assert len(documents) == len(advisories.load().advisory)
     for made in documents:
-        SCHEMA.validate(made)
+        schema.validate(made)
         assert json.loads((tmp_path / "osv" / f"{made['id']}.json").read_text()) == made
 
 
@@ -181,11 +186,10 @@ def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tm
         ),
     ],
 )
-def test_the_schema_refuses_what_is_no_osv(key: str, value: object) -> None:
+def test_the_schema_refuses_what_is_no_osv(key: str, value: object, schema: Any) -> None:
     made = osv.document(executed(v2_5_1="occurs"), advisories.load())
-    SCHEMA.validate(made)
-    with pytest.raises(jsonschema.ValidationError):
-        SCHEMA.validate({**made, key: value})
+    assert schema.is_valid(made)
+    assert not schema.is_valid({**made, key: value})
 
 
 def test_a_folder_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 -- The embers database, schema version 1. One file, DuckDB.
 -- All times are UTC, stored as TIMESTAMP. Tables that hold something from outside carry source, fetched_at and page_id.
 -- Uniqueness: the only writer replaces rows by key (KEYS in store/tables.py) inside one transaction, which costs no index and no
--- memory for one; tests/test_store.py checks that keys stay unique.
+-- memory for one; tests/unit/test_store.py checks that keys stay unique.
 
 CREATE TABLE schema_version (
     version INTEGER NOT NULL,

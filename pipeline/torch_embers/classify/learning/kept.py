@@ -15,8 +15,6 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import skops.io
-
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +52,8 @@ def check_target(folder: Path) -> None:
 
 def estimators_bytes(estimators: Mapping[str, Any]) -> bytes:
     """Fitted estimators as the bytes of a skops file."""
+    import skops.io  # with all of scikit-learn it takes seconds, and not every command reads a model
+
     made: bytes = skops.io.dumps(dict(estimators), compression=zipfile.ZIP_DEFLATED)
     return made
 
@@ -64,6 +64,8 @@ def read_estimators(path: Path) -> dict[str, Any]:
     Raises:
         ModelError: the file is missing, damaged, too large, or holds types that are not trusted.
     """
+    import skops.io
+
     try:
         with zipfile.ZipFile(path) as packed:
             if sum(entry.file_size for entry in packed.infolist()) > SIZE_LIMIT:
