@@ -3,8 +3,8 @@
 Usage: python tools/notebook.py [--check]
 
 Without options the notebook is executed and written back with its outputs. With ``--check`` it stays as it is: the tool
-fails where a cell fails, or where it says something else than the outputs that it was committed with; pictures, and
-times that were measured, are not compared. Either way it sees no settings and no database of the user, so that it reads
+fails where a cell fails, or where it says something else than the outputs that it was committed with; pictures are not
+compared. Either way it sees no settings and no database of the user, so that it reads
 the embedded catalog alone and gives everybody the same numbers.
 """
 
@@ -32,8 +32,6 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": NATIVE_KERNEL_NAME},
     "language_info": {"name": "python"},
 }
-MEASURED = "measured"
-"""Tag of cells whose text tells of a machine: it is not compared."""
 
 
 class NotebookError(Exception):
@@ -103,10 +101,10 @@ def failures(cell: Any) -> list[Any]:
 
 
 def differences(committed: Any, executed: Any) -> list[str]:
-    """Lines that cells say differently, the first few of each cell; cells with the tag MEASURED may."""
+    """Lines that cells say differently, the first few of each cell."""
     found: list[str] = []
     for place, (old, new) in enumerate(zip(committed.cells, executed.cells, strict=True), start=1):
-        if MEASURED not in old.metadata.get("tags", []) and texts(old) != texts(new):
+        if texts(old) != texts(new):
             was, now = ("\n".join(texts(cell)).splitlines() for cell in (old, new))
             changed = list(difflib.unified_diff(was, now, n=0, lineterm=""))
             found += [f"cell {place}:", *changed[2:10]]

@@ -157,14 +157,6 @@ def test_another_number_is_told_with_its_cell(tool: ModuleType) -> None:
     assert tool.differences(old, new) == ["cell 2:", "@@ -1 +1 @@", "-44 %", "+45 %"]
 
 
-def test_times_that_were_measured_may_differ(tool: ModuleType) -> None:
-    old = small(tool, "1")
-    old.cells[0].metadata["tags"] = [tool.MEASURED]
-    new = copy.deepcopy(tool.tidy(old))
-    new.cells[0].outputs = [nbformat.v4.new_output("stream", text="3 s")]
-    assert tool.differences(old, new) == []
-
-
 def test_an_output_that_is_gone_is_told(tool: ModuleType) -> None:
     old = small(tool, "1")
     old.cells[0].outputs = [nbformat.v4.new_output("stream", text="said\n")]
@@ -307,18 +299,10 @@ def test_counts_with_gaps_stay_counts_and_missing_values_are_dashes() -> None:
     assert shown["is"].tolist() == ["yes", "no"]
 
 
-def test_experiments_are_read_from_a_folder_or_none(tmp_path: Path) -> None:
-    assert study.experiments_in(tmp_path) is None
-    told = {"finding": ["faster"], "notes": [], "machine": {"cores": 2}}
-    (tmp_path / "experiments.json").write_text(json.dumps(told))
-    (tmp_path / "figure_8.svg").write_text("<svg/>")
-    found = study.experiments_in(tmp_path)
-    assert found
-    assert found.finding == ("faster",)
-    assert [(p.name, p._repr_png_(), p._repr_svg_()) for p in found.pictures] == [("figure_8", None, "<svg/>")]
-
-
-def test_damaged_experiments_are_refused_with_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "experiments.json").write_text("{")
-    with pytest.raises(InputError, match="run `embers study experiments` again"):
-        study.experiments_in(tmp_path)
+@pytest.mark.slow
+def test_the_experiments_are_shown_with_their_day_and_machine() -> None:
+    found = study.experiments()
+    assert [picture.name for picture in found.pictures] == ["figure_8", "figure_9"]
+    assert all(picture._repr_png_().startswith(b"\x89PNG") for picture in found.pictures)
+    assert "Measured on 2" in found.where
+    assert {line.partition(" ")[0] for line in found.finding} == {"Figure"}

@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 
 from torch_embers.store.store import Store
@@ -57,27 +56,3 @@ def test_a_figure_of_a_selected_sample_says_so_under_it() -> None:
     for entry in COMMITTED["figures"]:
         said = " ".join(entry["notes"])
         assert "selected" in said or "case" in said or "no sample" in said or entry["id"] == "figure_1", entry["id"]
-
-
-@pytest.mark.parametrize(
-    ("figure", "key", "columns"),
-    [
-        ("figure_8", ("device", "series"), {"ratio": "ratio_value", "pairs": "pairs"}),
-        ("figure_9", ("device", "series", "order"), {"seconds": "fresh", "share": "share_fresh"}),
-    ],
-)
-def test_the_measured_figures_follow_from_their_raw_times(
-    figure: str, key: tuple[str, ...], columns: dict[str, str]
-) -> None:
-    """The queries of analysis/experiments, asked of the committed raw times, give the committed summaries."""
-    query = (ROOT / "analysis" / "experiments" / f"{figure}.sql").read_text(encoding="utf-8")
-    assert "?" in query.partition("\n\n")[0].partition("SELECT")[0]
-    found = duckdb.execute(query, {"raw": str(RESULTS / f"{figure}_raw.csv")}).df()
-    found = found.rename(columns={"order_of_dimensions": "order"}).set_index(list(key))
-    with (RESULTS / f"{figure}.csv").open(encoding="utf-8", newline="") as file:
-        written = list(csv.DictReader(file))
-    assert len(found) == len(written) > 0
-    for row in written:
-        computed = found.loc[tuple(row[name] for name in key)]
-        for ours, theirs in columns.items():
-            assert float(computed[ours]) == pytest.approx(float(row[theirs]), rel=1e-4)

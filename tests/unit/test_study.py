@@ -365,17 +365,10 @@ def test_an_unknown_part_is_insufficient_before_anything_is_made(
     assert not (tmp_path / "out").exists()
 
 
-def test_options_of_experiments_go_with_experiments(
-    study: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert study("tables", "--quick") == 3
-    assert "--quick: goes with `embers study experiments`" in capsys.readouterr().err
-
-
 def test_a_day_goes_with_tables_and_figures_only(
     mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Claims are about the paper's own time, experiments about this machine."""
+    """Claims are about the paper's own time, experiments about one machine."""
     where = ("--database", str(mini), "--out", str(tmp_path))
     assert run("study", "claims", "--as-of", "2024-01-01", *where) == 3
     assert "--as-of goes with tables and figures" in capsys.readouterr().err

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.options import INTERRUPTED, DatabaseOption, JsonOption, store_at
-from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
 
@@ -20,31 +19,19 @@ def study(
         str | None, typer.Option("--as-of", help="Count what there was on this day (UTC).", show_default="today")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("analysis/results"),
-    quick: Annotated[bool, typer.Option("--quick", help="Short experiments: seconds, wide intervals.")] = False,
-    images: Annotated[
-        Path | None, typer.Option(help="CIFAR-10 (binary version) or an array.", show_default="generated images")
-    ] = None,
-    count: Annotated[int | None, typer.Option(help="Images of a pass.")] = None,
-    repeats: Annotated[int | None, typer.Option(help="Repeats of each measurement.")] = None,
-    dimension: Annotated[int | None, typer.Option(help="Side of the largest tensor.")] = None,
-    device: Annotated[
-        list[str] | None, typer.Option(help="cpu, cuda or mps; repeat for more.", show_default="all there are")
-    ] = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Rebuild the study from this database: tables, claims, census, figures, experiments, beside what the paper prints.
 
     Every number is printed with its count of items and how they were selected; findings need enough of them.
+    Experiments are figures 8 and 9, drawn from measurements that come with embers: each picture names their day and
+    machine. `python analysis/figures_8_and_9.py` in a checkout measures them on your machine.
     """
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.study import command, show
     from torch_embers.study.samples import parse_day
 
-    experiment = {"images": images, "count": count, "repeats": repeats, "dimension": dimension, "devices": device}
-    asked = [f"--{'device' if name == 'devices' else name}" for name, value in experiment.items() if value]
-    if "experiments" not in command.parts(what or ()) and (asked or quick):
-        raise InputError(f"{', '.join(asked) or '--quick'}: goes with `embers study experiments`")
     try:
         with ProgressBar("study", unit="steps") as progress:
             done = command.run(
@@ -53,8 +40,6 @@ def study(
                 out,
                 progress,
                 as_of=parse_day(as_of) if as_of else None,
-                profile="quick" if quick else "default",
-                **experiment,
             )
     except KeyboardInterrupt:
         show.print_interrupted(out)

@@ -21,7 +21,7 @@ MEASURED = {
     "figure_8": "Figure 8: What staying contiguous is worth",
     "figure_9": "Figure 9: The time of permute() and contiguous()",
 }
-"""Figures of `embers study experiments`, which its file does not list."""
+"""Figures of `embers study experiments`, which study.json does not list."""
 CLAIMS = "claims.json"
 FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, csv.Error)
 """What a file that is not what it should be can raise."""
@@ -106,7 +106,7 @@ def _measured(folder: Path) -> list[Figure]:
         return []
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        told = [str(sentence) for sentence in (*known["finding"], *known["notes"])]
+        told = [str(sentence) for sentence in known["finding"]]
         return [
             _figure(folder, {"id": name, "heading": heading, "notes": _about(heading, told)})
             for name, heading in MEASURED.items()

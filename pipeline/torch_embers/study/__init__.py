@@ -10,9 +10,8 @@ from torch_embers.study.reading import (
     Reading,
     Shown,
     as_shown,
-    experiments_in,
+    experiments,
     newest_day,
-    quick_experiments,
     read,
 )
 
@@ -22,8 +21,7 @@ __all__ = [
     "Reading",
     "Shown",
     "as_shown",
-    "experiments_in",
+    "experiments",
     "newest_day",
-    "quick_experiments",
     "read",
 ]

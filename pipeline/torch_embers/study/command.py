@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import packages
 from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.store import schema
-from torch_embers.study import census, findings, results, samples
+from torch_embers.study import census, findings, measured, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
 from torch_embers.study.figures.make import make
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.study.claims.verdicts import Report
-    from torch_embers.study.experiments.measured import Measured
     from torch_embers.study.figures.make import Study
     from torch_embers.study.findings import Outcome
+    from torch_embers.study.measured import Measured
 
 PARTS = {
     "tables": "tables as CSV, and the findings they support",
     "claims": "the paper's numbers beside ours, with verdicts",
     "census": "counts on the merged history, where one was mined",
     "figures": "pictures as SVG and PNG, with their data as CSV",
-    "experiments": "figures 8 and 9, measured on this machine",
+    "experiments": "figures 8 and 9, drawn from the dated measurements that come with embers",
 }
 ALL = "all"
 
@@ -42,7 +42,7 @@ class Done:
     study: Study | None = None
     outcomes: Sequence[Outcome] = ()
     report: Report | None = None
-    measured: Sequence[Measured] = ()
+    measured: Measured | None = None
     paths: list[Path] = field(default_factory=list)
 
 
@@ -88,18 +88,15 @@ def counted_with_claims(store: Store, as_of: date | None = None) -> tuple[Study,
         return make(connection, plan), verdicts.evaluate(connection, definitions.load())
 
 
-def run(
-    store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_of: date | None = None, **experiment: Any
-) -> Done:
+def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_of: date | None = None) -> Done:
     """Make the asked parts of the study and write them into a folder.
 
     Args:
         store: the database; experiments do without.
         what: words of PARTS, or ``all``.
         out: folder to write to.
-        progress: advances with each picture and measurement.
+        progress: advances with each picture.
         as_of: last day of today's samples.
-        experiment: options of ``experiments.run.run``.
 
     Raises:
         InputError: an option is wrong, a package is missing, or the folder cannot be written to; what was made before
@@ -127,12 +124,9 @@ def run(
         packages.require("study", "pictures need")
         _pictures(made["study"], out, progress, made["paths"])
     if "experiments" in wanted:
-        from torch_embers.study.experiments import run as experiments
-
-        made["measured"] = experiments.run(out, progress=progress, **experiment)
-        made["paths"] += sorted(
-            path for name in ("figure_8*", "figure_9*", "experiments.json") for path in out.glob(name)
-        )
+        packages.require("study", "pictures need")
+        made["measured"], paths = measured.write(out)
+        made["paths"] += paths
     return Done(**made)
 
 

@@ -5,14 +5,13 @@ What a function needs is imported when it is called, so that ``from torch_embers
 
 from __future__ import annotations
 
-import json
 import tempfile
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torch_embers import packages, resources
+from torch_embers import packages
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from torch_embers.study.figures.table import Row, Table
     from torch_embers.study.findings import Outcome
 
-EXPERIMENTS = "experiments.json"
-RESULTS = ("analysis", "results")
 DPI = 100
 COLOURS = 64
 """Colours that a picture keeps: flat areas and lines need no more, and a notebook stays a quarter of the size."""
@@ -39,17 +36,13 @@ ORIGIN = "the catalog that comes with embers, read into a temporary database"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that notebooks show inline: a PNG, or an SVG where ``png`` is empty."""
+    """A picture that notebooks show inline."""
 
     name: str
-    png: bytes = b""
-    svg: str = ""
+    png: bytes
 
-    def _repr_png_(self) -> bytes | None:
-        return self.png or None
-
-    def _repr_svg_(self) -> str | None:
-        return self.svg or None
+    def _repr_png_(self) -> bytes:
+        return self.png
 
     def __repr__(self) -> str:
         """Say what it shows."""
@@ -77,11 +70,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
-    """Figures 8 and 9 as they were measured: the finding in sentences, notes, the machine, and the pictures."""
+    """Figures 8 and 9: what the times say, in sentences, when and where they were measured, and the pictures."""
 
     finding: tuple[str, ...]
-    notes: tuple[str, ...]
-    machine: dict[str, Any]
+    where: str
     pictures: tuple[Picture, ...]
 
 
@@ -167,13 +159,9 @@ class Reading:
         if not made.definition.draw:
             raise InputError(f"{name} is a table and has no picture: use shown({name!r})")
         packages.require("study", "pictures need")
-        from torch_embers import drawing
         from torch_embers.study.figures.pictures.draw import draw
 
-        figure, written = draw(made, self.study.plan), BytesIO()
-        with drawing.styled():
-            figure.savefig(written, format="png", dpi=DPI, metadata={"Software": None})
-        return Picture(name, _small(written.getvalue(), DPI))
+        return _picture(name, draw(made, self.study.plan))
 
     def claims(self) -> pd.DataFrame:
         """The paper's statements in numbers, a row each: printed, ours, verdict, why, what the checks found.
@@ -270,49 +258,20 @@ def newest_day(store: Store) -> date | None:
     return None if day is None else cast("date", day)
 
 
-def experiments_in(folder: Path | None = None) -> Experiments | None:
-    """Figures 8 and 9 as ``embers study experiments`` wrote them; None where they were not measured.
-
-    Args:
-        folder: where they were written to; analysis/results where None.
+def experiments() -> Experiments:
+    """Figures 8 and 9, drawn from the measurements that come with embers.
 
     Raises:
-        InputError: the file is damaged.
+        InputError: Matplotlib is not installed.
     """
-    homes = [home.joinpath(*RESULTS) for home in (resources.CHECKOUT_DIR, resources.SHIPPED_DIR)]
-    home = next((home for home in ([folder] if folder else homes) if (home / EXPERIMENTS).is_file()), None)
-    if home is None:
-        return None
-    try:
-        record = json.loads((home / EXPERIMENTS).read_text(encoding="utf-8"))
-        pictures = tuple(_kept(home, path.stem) for path in sorted(home.glob("figure_[89].svg")))
-        return Experiments(tuple(record["finding"]), tuple(record["notes"]), record["machine"], pictures)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{EXPERIMENTS}: {error!r}: run `embers study experiments` again") from error
+    packages.require("study", "pictures need")
+    from torch_embers import drawing
+    from torch_embers.study import measured
 
-
-def _kept(folder: Path, name: str) -> Picture:
-    """A picture from a folder: its PNG, which renders alike everywhere, else its SVG."""
-    raster = folder / f"{name}.png"
-    if raster.is_file():
-        packages.require("study", "pictures need")
-        from torch_embers import drawing
-
-        return Picture(name, png=_small(raster.read_bytes(), drawing.DPI))
-    return Picture(name, svg=(folder / f"{name}.svg").read_text(encoding="utf-8"))
-
-
-def quick_experiments() -> Experiments | None:
-    """Measure figures 8 and 9 on this machine, for some seconds and with wide intervals; nothing is kept.
-
-    Raises:
-        InputError: torch is not installed, or memory does not suffice.
-    """
-    from torch_embers.study.experiments import run
-
-    with tempfile.TemporaryDirectory() as folder:
-        run.run(Path(folder), profile="quick")
-        return experiments_in(Path(folder))
+    found = measured.read()
+    with drawing.styled():
+        pictures = tuple(_picture(name, draw(found)) for name, draw in measured.FIGURES.items())
+    return Experiments(tuple(measured.findings(found)), found.where, pictures)
 
 
 def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: Sequence[str] = ()) -> Shown:
@@ -345,14 +304,14 @@ def _word(value: Any) -> str:
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)
 
 
-def _small(png: bytes, dpi: int) -> bytes:
-    """A PNG of some dots per inch with DPI of them, and with few colours."""
-    packages.require("study", "pictures need")  # Pillow comes with Matplotlib
-    from PIL import Image
+def _picture(name: str, figure: Any) -> Picture:
+    """A figure as a PNG with few colours."""
+    from PIL import Image  # comes with Matplotlib
 
-    picture = Image.open(BytesIO(png)).convert("RGB")
-    if dpi != DPI:
-        picture = picture.resize((picture.width * DPI // dpi, picture.height * DPI // dpi))
-    written = BytesIO()
-    picture.quantize(COLOURS).save(written, "PNG", optimize=True)
-    return written.getvalue()
+    from torch_embers import drawing
+
+    drawn, small = BytesIO(), BytesIO()
+    with drawing.styled():
+        figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
+    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "PNG", optimize=True)
+    return Picture(name, small.getvalue())

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from torch_embers.console import plain, stderr, stdout, table
+from torch_embers.study import measured
 from torch_embers.study.claims import checks, claims_table
 from torch_embers.study.claims.verdicts import VERDICTS
 from torch_embers.study.figures.display import display
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch_embers.study.figures.make import Study
     from torch_embers.study.figures.table import Table
     from torch_embers.study.findings import Outcome
+    from torch_embers.study.measured import Measured
     from torch_embers.study.samples import Plan
 
 
@@ -34,14 +35,14 @@ def print_done(done: Done, out: Path) -> None:
         print_study(done.study, done.outcomes)
     if done.report is not None:
         print_claims(done.report, whole=done.study is None)
-    if done.measured:
-        print_findings(out)
+    if done.measured is not None:
+        print_findings(done.measured)
     console = stdout()
     console.print(f"\n{len(done.paths)} files in {plain(out)}", soft_wrap=True)
 
 
 def print_interrupted(out: Path) -> None:
-    """Say what Ctrl-C left: whole files of the finished parts. Times are never put together from two runs."""
+    """Say what Ctrl-C left: whole files of the finished parts."""
     text = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
     stderr().print(text, soft_wrap=True)
 
@@ -77,12 +78,11 @@ def print_table(made: Table, plan: Plan) -> None:
         out.print(plain(note), style="dim", soft_wrap=True)
 
 
-def print_findings(folder: Path) -> None:
-    """Print what the experiments found, in the words of experiments.json."""
-    record = json.loads((folder / "experiments.json").read_text(encoding="utf-8"))
+def print_findings(found: Measured) -> None:
+    """Print what the times of figures 8 and 9 say, when they were measured, and on which machine."""
     stdout().print("\nExperiments")
-    for finding in record["finding"]:
-        stdout().print(f"- {plain(finding)}", soft_wrap=True)
+    for line in (*measured.findings(found), found.where):
+        stdout().print(f"- {plain(line)}", soft_wrap=True)
 
 
 def print_claims(report: Report, *, whole: bool = True) -> None:

@@ -1,1 +1,0 @@
-"""The paper's two experiments, made again on this machine: needs PyTorch."""
