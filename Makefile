@@ -71,27 +71,24 @@ report: classify site ## a static site of what the database holds, with the docu
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor
 
-model: setup-classify ## train, measure and seal the classifier in models/ with its card and confusion matrices: DATA=folder with maintainer_labels.csv.gz and bodies
+model: setup-classify ## train, measure and seal the classifier in models/ with its card and confusion matrices: DATA=folder with maintainer_labels.csv.gz
 	rm -f .venv/model.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/model.duckdb
 	$(EMBERS) mine --source jsonl $(DATA)/maintainer_labels.csv.gz --database .venv/model.duckdb
 	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
-	$(BIN)/python bench/wild.py # the test half where this model is new, and never twice
-	$(BIN)/python bench/wild.py --labels .venv/model.duckdb
-	$(BIN)/python bench/bodies.py .venv/model.duckdb --data $(DATA)
-	$(BIN)/python bench/maintainers.py --data $(DATA)
+	$(BIN)/python tools/drawn_scores.py # the test half where this model is new, and never twice
 	$(MAKE) evaluation
 
 EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckdb
 MAIN := --scheme bug_type --scheme memory_type --scheme consequence
+SCORES := analysis/results/classifier
 
-evaluation: setup-classify ## measure the classifier on the catalog and rewrite bench/evaluation*.json and docs/evaluation.md
+evaluation: setup-classify ## measure the classifier on the catalog and rewrite analysis/results/classifier/evaluation*.json
 	rm -f .venv/evaluation.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/evaluation.duckdb
-	$(EVALUATE) --repeats 5 --out bench/evaluation.json
-	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out bench/evaluation-no-tags.json
-	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out bench/evaluation-time.json
-	$(MAKE) docs
+	$(EVALUATE) --repeats 5 --out $(SCORES)/evaluation.json
+	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out $(SCORES)/evaluation-no-tags.json
+	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out $(SCORES)/evaluation-time.json
 
 status: setup ## what the database holds
 	$(EMBERS) status
@@ -149,9 +146,8 @@ PAGES = README.md $(shell find docs -name '*.md' | sort)
 docs: setup-classify ## rewrite the generated parts of README.md and docs/
 	@$(COG) -r $(PAGES)
 
-fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15 --load 3"
-	$(BIN)/python bench/fix_tests.py $(FACTS)
-	$(MAKE) docs
+fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers: FACTS="--database FILE --since 2020-09-15 --load 3"
+	$(BIN)/python tools/fix_test_facts.py $(FACTS)
 
 site: setup ## the documentation as a site in build/docs; a broken link fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
@@ -159,8 +155,8 @@ site: setup ## the documentation as a site in build/docs; a broken link fails
 docs-check: setup-classify site ## fail where README.md or docs/ is stale, or a link is broken
 	@$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
 
-bench: setup-classify ## measure, and rewrite bench/RESULTS.md
-	$(BIN)/python bench/run.py
+bench: setup-classify ## measure embers beside plain code: bench/results.json and the table of bench/RESULTS.md
+	$(BIN)/python bench/run.py $(BENCH)
 
 wheel: setup ## build the source distribution, and the wheel from it, into dist/
 	$(BIN)/python -m build --outdir dist .

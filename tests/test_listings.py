@@ -371,7 +371,7 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
 
 
 def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: Tracker, database: Path) -> None:
-    """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/peers.py, the same case)."""
+    """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/RESULTS.md)."""
     repository = filled(tracker, 12)
     repository.comments[1]["user"] = None
     mined(tracker, database, "t")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.servers, pytest.mark.slow, pytest.mark.long]
 SEEDS = range(1, 13)
-"""A few here; bench/schedules.py runs 200 where it is not asked for another number."""
+"""A few; 200 found nothing on 2026-11-24 (bench/RESULTS.md)."""
 KILLED = (1, 5)
-"""One schedule by GraphQL and one by REST whose mines are killed; bench/schedules.py --kills runs more."""
+"""One schedule by GraphQL and one by REST whose mines are killed."""
 
 
 @pytest.mark.timeout(600)

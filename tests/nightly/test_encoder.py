@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 TOOL: Any = support.tool("encoder")
 for module in ("excluded", "pairs", "command"):
     importlib.import_module(f"embers_encoder.{module}")
-BENCH: Any = importlib.import_module("search")
 REPO = "pytorch/pytorch"
 LIMIT = 30 * 2**20
 """Bytes that the encoder may add to the package."""
@@ -99,22 +98,11 @@ def test_no_item_that_is_measured_is_learned_from(
     assert {name: len(rows) for name, rows in made["learn"].items() if rows} == {"pull_body": 1}
 
 
-def test_the_pairs_that_are_measured_are_frozen_and_none_is_dropped_in_silence(database: Path) -> None:
-    with BENCH.PAIRS.open(encoding="utf-8", newline="") as file:
+def test_every_item_of_the_pairs_that_were_measured_is_kept_from_learning() -> None:
+    with TOOL.excluded.MEASURED.open(encoding="utf-8", newline="") as file:
         frozen = [(row["pairs"], int(row["query"]), int(row["partner"])) for row in csv.DictReader(file)]
     assert Counter(name for name, _, _ in frozen) == {"related": 100, "same fix": 98, "fix": 150}
-    ends = {number for _, *pair in frozen for number in pair}
-    assert TOOL.excluded.measured_numbers() == ends
-    pulls = {pull for name, _, pull in frozen if name == "fix"}
-    items = [Item(REPO, n, kind="pull" if n in pulls else "issue", title=f"item {n}") for n in sorted(ends)]
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items[1:]))
-    with pytest.raises(SystemExit, match=rf"^1 of {len(ends)} items .* #{items[0].number} \(issue\)$"):
-        BENCH.pairs(store)
-    with store.writer("test") as writer:
-        writer.commit(Batch(items=items[:1]))
-    assert [(name, *pair) for name, (_, pairs) in BENCH.pairs(store).items() for pair in pairs] == frozen
+    assert TOOL.excluded.measured_numbers() == {number for _, *pair in frozen for number in pair}
 
 
 def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from labelled import OPS, examples, items
 from protocols import TRIED
+
+from labelled import OPS, examples, items
 from torch_embers.classify.learning.calibration import (
     RISK,
     fit_temperature,

@@ -56,7 +56,7 @@ def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_noth
 ) -> None:
     one = {**lines()[0], "part": "test"}
     (tmp_path / "wild.jsonl").write_text(f"{json.dumps(one)}\n{json.dumps(one | change)}\n")
-    command = [sys.executable, resources.CHECKOUT_DIR / "bench" / "wild.py", "--part", "development"]
+    command = [sys.executable, resources.CHECKOUT_DIR / "tools" / "drawn_scores.py", "--part", "development"]
     done = subprocess.run(
         [*command, "--items", tmp_path / "wild.jsonl", "--out", tmp_path / "out.json"],
         capture_output=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import textwrap
 from pathlib import Path
@@ -47,7 +46,6 @@ from torch_embers.run.fix_tests.later import known_tests
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store
-BENCH = Path(__file__).parents[2] / "bench"
 
 
 def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
@@ -579,30 +577,6 @@ def test_a_measured_cut_decides_to_the_second_and_a_picked_commit_is_in_the_rele
     releases._raised = [("2000-01-01", "1.11.0")]
     assert releases.of(sha, "2021-09-21T16:58:55Z") == ("1.11.0", "version_txt")  # the next cut is an estimate
     assert releases.of(sha, "2021-05-17T18:36:49Z") == ("1.11.0", "version_txt")  # so may be the one before the first
-
-
-def test_the_cuts_are_those_that_the_wheels_of_the_releases_show() -> None:
-    """What the program says rests on the wheels and a clone; these facts rest on what it wrote."""
-    releases = fix_test_rules.load().releases
-    measured = json.loads((BENCH / "fix_tests_cuts.json").read_text(encoding="utf-8"))["releases"]
-    assert {v: f"{at:%Y-%m-%dT%H:%M:%SZ}" for v, at in releases.cuts.items()} == {
-        version: each["last_at"] for version, each in measured.items()
-    }
-    assert releases.picked == {sha: version for version, each in measured.items() for sha in each["picked"]}
-    assert all(each["before_lacking"] == 0 and each["before_there"] > 500 for each in measured.values())
-    assert all(each["after_lacking"] > 30 * each["after_there"] for each in measured.values())
-
-
-@pytest.mark.parametrize(
-    ("version", "left_main_line"),
-    [("1.4.0", "2019-11-22T19:31:26Z"), ("1.5.0", "2020-03-19T16:36:27Z"), ("1.6.0", "2020-06-23T20:01:59Z")],
-)
-def test_where_the_branch_of_a_release_is_public_it_left_the_main_line_within_the_measured_hours(
-    version: str, left_main_line: str
-) -> None:
-    """The merge bases of release/1.4, 1.5 and 1.6 with master, in the clone soulitzer/pytorch."""
-    measured = json.loads((BENCH / "fix_tests_cuts.json").read_text(encoding="utf-8"))["releases"][version]
-    assert measured["last_at"] <= left_main_line < measured["first_lacking_at"]
 
 
 def test_a_version_that_was_never_released_or_was_cut_before_moves_to_the_next_release(clone: Repository) -> None:

@@ -15,8 +15,8 @@ from torch_embers import resources
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MEASURED = resources.CHECKOUT_DIR / "bench" / "search_pairs.csv"
-"""The pairs that bench/search.py measures."""
+MEASURED = resources.CHECKOUT_DIR / "tools" / "encoder" / "search_pairs.csv"
+"""The pairs that the order of `embers similar` was measured on (bench/RESULTS.md)."""
 NEAR = 0.7
 """Titles that share at least this share of their words (Jaccard) count as copies of each other."""
 LEAST_WORDS = 4
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def measured_numbers() -> set[int]:
-    """Items of the pairs that bench/search.py measures, both sides, whether or not a database holds them."""
+    """Items of the pairs that search was measured on, both sides, whether or not a database holds them."""
     with MEASURED.open(encoding="utf-8", newline="") as file:
         return {int(row[side]) for row in csv.DictReader(file) for side in ("query", "partner")}
 

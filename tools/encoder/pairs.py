@@ -1,6 +1,6 @@
 """Pairs of texts that belong together, from a mined database, without anything that is measured.
 
-Excluded are both sides of every pair that bench/search.py measures, data/wild_labels.jsonl, the catalog, the published
+Excluded are both sides of every pair that search was measured on, data/wild_labels.jsonl, the catalog, the published
 benchmark mhnurf, issues from July 2023 on (maintainers' labels of these are a test set), and copies of all of them. A
 part of what is left is for choosing between configurations; that part is excluded from learning in the same way.
 """
@@ -88,7 +88,7 @@ def measured(folder: Path, evaluated: Iterable[int], entries: Mapping[int, Entry
 
     Args:
         folder: holds mhnurf_pytorch.csv.gz, whose titles are excluded.
-        evaluated: items of the pairs of bench/search.py.
+        evaluated: items of the pairs that search was measured on.
         entries: all items; those from ``RECENT`` on are excluded.
     """
     rows = [json.loads(line) for name in ("catalog.jsonl", "wild_labels.jsonl") for line in _lines(name)]
@@ -171,7 +171,7 @@ def make(store: Store, folder: Path, barred_items: set[int], share: float = 0.4)
     Args:
         store: a mined and labelled database.
         folder: published benchmarks.
-        barred_items: items that bench/search.py measures on.
+        barred_items: items that search was measured on.
         share: of the pairs of issue and fix, and a tenth of it of related pull requests, that are for choosing.
     """
     entries = read_entries(store)

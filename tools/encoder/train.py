@@ -28,7 +28,7 @@ CLASSES = "classes"
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to tune; every recipe that was tried stands in bench/encoder.json."""
+    """How to tune; five were tried (bench/RESULTS.md)."""
 
     most: Mapping[str, int] = field(default_factory=dict)
     """Pairs of each kind; more than there are repeats them."""

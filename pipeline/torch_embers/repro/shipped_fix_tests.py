@@ -76,7 +76,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
         tests = [_test(row) for row in found if row["commit_sha"] not in commits]
         classes = [_class(row) for row in found if row["class"] and row["name"] not in names]
     except (KeyError, ValueError, AttributeError) as error:
-        raise InputError(f"data/{FILE}: {error!r}; `python bench/fix_tests.py` writes it anew") from error
+        raise InputError(f"data/{FILE}: {error!r}; `python tools/fix_test_facts.py` writes it anew") from error
     rows.append(connection, "fix_tests", tests)
     rows.append(connection, "fix_test_classes", classes)
 

@@ -63,7 +63,7 @@ def backend_labels() -> list[tuple[str, str]]:
 
 
 def fix_commits() -> list[tuple[Any, ...]]:
-    """Commits that fix issues: files and lines outside of tests, component (bench/fix_commits.py).
+    """Commits that fix issues: files and lines outside of tests, component (tools/fix_commit_facts.py).
 
     Raises:
         InputError: the file is missing.
