@@ -83,13 +83,12 @@ EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckd
 MAIN := --scheme bug_type --scheme memory_type --scheme consequence
 SCORES := analysis/results/classifier
 
-evaluation: setup-classify ## measure the classifier on the catalog and rewrite analysis/results/classifier/evaluation*.json and docs/evaluation.md
+evaluation: setup-classify ## measure the classifier on the catalog and rewrite analysis/results/classifier/evaluation*.json
 	rm -f .venv/evaluation.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/evaluation.duckdb
 	$(EVALUATE) --repeats 5 --out $(SCORES)/evaluation.json
 	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out $(SCORES)/evaluation-no-tags.json
 	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out $(SCORES)/evaluation-time.json
-	$(BIN)/python tools/docs
 
 status: setup ## what the database holds
 	$(EMBERS) status
@@ -140,18 +139,21 @@ workflows: .venv/actionlint/.installed ## actionlint over the workflows of GitHu
 types: setup-study ## mypy, strict
 	$(BIN)/mypy
 
-docs: setup-classify ## rewrite the generated parts of docs/
-	$(BIN)/python tools/docs
+# functions of tools/docs.py stand in the pages; what they print goes in
+COG := $(BIN)/python -m cogapp -I tools -p "from docs import *" -P --verbosity=1
+PAGES = README.md $(shell find docs -name '*.md' | sort)
 
-fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers, and the page: FACTS="--database FILE --since 2020-09-15 --load 3"
+docs: setup-classify ## rewrite the generated parts of README.md and docs/
+	@$(COG) -r $(PAGES)
+
+fix-tests: setup-classify ## write what a database says of fix tests as facts that come with embers: FACTS="--database FILE --since 2020-09-15 --load 3"
 	$(BIN)/python tools/fix_test_facts.py $(FACTS)
-	$(BIN)/python tools/docs
 
 site: setup ## the documentation as a site in build/docs; a broken link fails
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
-docs-check: setup-classify ## fail where docs/ is stale
-	$(BIN)/python tools/docs --check
+docs-check: setup-classify site ## fail where README.md or docs/ is stale, or a link is broken
+	@$(COG) --check --diff --check-fail-msg="run make docs, and commit what it writes" $(PAGES)
 
 bench: setup-classify ## measure embers beside plain code: bench/results.json and the table of bench/RESULTS.md
 	$(BIN)/python bench/run.py $(BENCH)

@@ -1,4 +1,4 @@
-"""What `make site` adds to mkdocs: the README as the first page, and the files of the checkout that pages link to."""
+"""What `make site` adds to mkdocs: the README as the first page, long lists, and the files that pages link to."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from docs import filled
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,10 +35,10 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Point links out of docs/ to the copies."""
+def on_page_markdown(text: str, page: Any, **_: Any) -> str:
+    """Put in what only the site has, and point links out of docs/ to the copies."""
     source = PurePosixPath("docs", page.file.src_uri)
-    return moved(markdown, source) if (ROOT / source).is_file() else markdown
+    return moved(_text(source), source) if (ROOT / source).is_file() else text
 
 
 def moved(text: str, source: PurePosixPath) -> str:
@@ -75,4 +76,4 @@ def _targets(source: PurePosixPath) -> set[PurePosixPath]:
 
 
 def _text(source: PurePosixPath) -> str:
-    return (ROOT / source).read_text(encoding="utf-8")
+    return filled((ROOT / source).read_text(encoding="utf-8"))

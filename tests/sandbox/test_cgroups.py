@@ -1,7 +1,7 @@
 """Control groups: where one can be made, what it bounds, and that a run joins it. The tree is a folder, or the kernel's.
 
 No test here meets a memory.max of the kernel: that takes a machine with cgroup v2 and its memory controller, delegated. The
-texts that are written and the counts that are read are those of files. ``tools/try_cgroups.py`` makes such a machine.
+texts that are written and the counts that are read are those of files.
 """
 
 from __future__ import annotations

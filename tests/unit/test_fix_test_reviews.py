@@ -1,4 +1,4 @@
-"""Second readers of fix tests: what they are given, and what their answers say."""
+"""Second readers of fix tests: what their answers say."""
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+-- What several queries of this folder read. Files of data/*.toml are one row each, as JSON of the same name.
+
+-- Releases of the matrix, oldest first, and the newest.
+CREATE TEMP VIEW matrix AS
+SELECT *, regexp_extract(environment, '^[^,]*, (.*), [^,]*$', 1) AS processor
+FROM read_csv('analysis/results/matrix.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'});
+
+CREATE TEMP TABLE releases AS
+SELECT build, row_number() OVER (ORDER BY list_transform(string_split(build, '.'), lambda part: part::INT)) AS place,
+  place = count(*) OVER () AS is_newest
+FROM (SELECT DISTINCT build FROM matrix);
+
+-- Verdicts on the newest release, each with the release from which on the case has it without a gap.
+CREATE TEMP VIEW newest AS
+WITH decided AS (
+  SELECT m.*, r.place, last_value(verdict) OVER (PARTITION BY "case" ORDER BY place ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS final
+  FROM matrix m JOIN releases r USING (build)
+  WHERE verdict IN ('occurs', 'absent', 'not_seen', 'changed')
+), since AS (
+  SELECT "case", min(place) AS first_place,
+    coalesce(max(place) FILTER (verdict <> final), 0) AS last_other, min(place) AS first_tested
+  FROM decided GROUP BY "case"
+), start AS (
+  SELECT s."case", arg_min(d.build, d.place) AS build, min(d.place) = any_value(s.first_tested) AS is_all
+  FROM since s JOIN decided d ON d."case" = s."case" AND d.place > s.last_other GROUP BY s."case"
+)
+SELECT m.*, CASE WHEN s.is_all THEN 'all tested (' || s.build || ')' ELSE s.build END AS since,
+  CASE control WHEN 'build' THEN control_k || '/' || control_n || ' on ' || control_build
+    WHEN 'planted' THEN 'injected fault: shows only that the check can fail' ELSE 'none' END AS control_words
+FROM matrix m JOIN releases r USING (build) LEFT JOIN start s USING ("case")
+WHERE r.is_newest;
+
+-- The evidence of a disposition with its address.
+CREATE TEMP VIEW closing AS
+SELECT repo, number, disposition, duplicate_of, {
+  text: disposition || ': ' || evidence,
+  url: CASE WHEN evidence_ref IS NULL OR evidence_ref = '' THEN NULL
+    WHEN evidence_ref LIKE '#%' THEN 'https://github.com/' || repo || '/issues/' || evidence_ref[2:]
+    WHEN evidence_ref LIKE 'https://%' THEN evidence_ref
+    ELSE 'https://github.com/' || repo || '/commit/' || evidence_ref END
+} AS why
+FROM dispositions;
+
+-- Every case with each of its items and the verdict on the newest release; `kind` says what follows for the closing.
+CREATE TEMP VIEW pairs AS
+SELECT n.*, c.repo, c.number, c.relation, CASE
+    WHEN i.number IS NULL THEN 'not_in_catalog'
+    WHEN i.kind = 'pull' THEN 'pull'
+    WHEN i.state = 'open' THEN 'open'
+    WHEN d.disposition IS NULL THEN 'unknown'
+    WHEN d.disposition = 'fixed' THEN CASE WHEN c.relation = 'same' THEN 'fixed' ELSE 'sibling' END
+    WHEN d.disposition IN ('unknown', 'duplicate') THEN d.disposition
+    ELSE 'declined' END AS kind, d.why, d.duplicate_of
+FROM case_items c JOIN cases USING (case_hash) JOIN newest n ON n."case" = cases.name
+  LEFT JOIN items i USING (repo, number) LEFT JOIN closing d USING (repo, number)
+WHERE cases.current;
+
+-- The newest reading of each case beside an item.
+CREATE TEMP VIEW readings AS
+SELECT *, row_number() OVER (PARTITION BY "case", repo, number ORDER BY line DESC) = 1 AS is_newest
+FROM (SELECT *, row_number() OVER () AS line FROM read_json('data/case_reviews.jsonl', format = 'newline_delimited'));

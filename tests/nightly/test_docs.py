@@ -1,0 +1,128 @@
+"""The examples of the pages are run on a database of the catalog alone, and print what the pages show."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from documented import DOCS, PAGES, examples
+from support import run_embers
+from torch_embers.audit import command as audit_command
+from torch_embers.audit import formats
+from torch_embers.repro import shipped_matrix
+from torch_embers.repro.case import shipped
+from torch_embers.run.status import statuses_of, tracked_items
+from torch_embers.store.store import Store
+
+READ_ONLY = {
+    "status",
+    "list",
+    "show",
+    "cases",
+    "chain",
+    "search",
+    "similar",
+    "funnel",
+    "matrix",
+    "advisories",
+    "fix-tests",
+    "second-opinion",
+}
+"""Commands that read the database and nothing else; the tests of the others run them on builds, servers and files."""
+ANOTHER_DATABASE = {"embers second-opinion 151980 --short", "embers chain 1", "embers matrix"}
+"""Lines about items that the catalog lacks, or that show some rows and columns of a wide table."""
+MEASURED = re.compile(r"\d[\d,.]*( items/s| s\b| MB\b| days ago)")
+"""What differs from run to run: times, rates, sizes and ages."""
+GENERATED = re.compile(r"(?s)<!-- \[\[\[cog.*?\[\[\[end\]\]\] -->")
+"""`make docs-check` compares these."""
+
+
+def is_shown(printed: str, output: str) -> bool:
+    """Whether a command printed what a page shows: line ends and what is measured apart; a line of dots is any text."""
+    parts = re.split(r"(?m)^ *\.\.\.$", MEASURED.sub(r"0\1", printed))
+    wanted = [re.escape(" ".join(part.split())) for part in parts]
+    return re.search(".*".join(wanted), " ".join(MEASURED.sub(r"0\1", output).split())) is not None
+
+
+@pytest.mark.parametrize(
+    ("printed", "output", "same"),
+    [
+        ("a b\n", "a\n b\n", True),
+        ("550 items in 1.3 s", "550 items in 22.0 s", True),
+        ("550 items in 1.3 s", "551 items in 1.3 s", False),
+        ("first\n...\nlast", "first\nmore\nlast", True),
+        ("first\n...\nlast", "first\nmore", False),
+        ("a.b", "axb", False),
+    ],
+)
+def test_an_output_that_is_not_the_shown_one_would_be_seen(printed: str, output: str, same: bool) -> None:
+    assert is_shown(printed, output) == same
+
+
+def test_examples_print_what_the_pages_show(
+    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = shutil.copy(catalog_template, tmp_path / "e.duckdb")
+    monkeypatch.chdir(tmp_path)
+    wrong = []
+    for page in PAGES:
+        for (program, *words), printed in examples(GENERATED.sub("", page.read_text(encoding="utf-8"))):
+            if program == "duckdb":
+                with duckdb.connect(database, read_only=True) as connection:
+                    assert connection.sql(words[-1]).fetchall(), words
+            if (
+                Path(program).name != "embers"
+                or words[0] not in READ_ONLY
+                or " ".join(("embers", *words)) in ANOTHER_DATABASE
+            ):
+                continue
+            done = run_embers(*words, EMBERS_DATABASE=str(database), HF_HUB_OFFLINE="1", COLUMNS="96")
+            if not is_shown(printed, done.stdout + done.stderr):
+                wrong.append((page.name, words, done))
+    assert not wrong, wrong
+
+
+def test_the_tutorial_shows_what_an_audit_of_its_script_prints() -> None:
+    text = (DOCS / "tutorial-engineer.md").read_text(encoding="utf-8")
+    (script, *_) = re.findall(r"(?s)```python\n(.*?)```", text)
+    (printed,) = [one.printed for one in examples(text) if one.words == ("embers", "audit", "train.py")]
+    told = formats.lines(audit_command.audit_texts({Path("train.py"): script}, printed.split()[1]))
+    assert is_shown(printed, "\n".join(told))
+
+
+RECHECKED = ("2.1.2", "2.3.1", "2.15.0")
+"""The builds of the example of a re-check."""
+
+
+def test_the_example_of_a_recheck_counts_what_the_shipped_verdicts_of_its_builds_say(catalog_template: Path) -> None:
+    seen: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in shipped_matrix.matrix():
+        seen[row["case_hash"]][row["build"]] = row["verdict"]
+    verdicts = {}
+    for case_hash, by_build in seen.items():
+        own = [by_build[build] for build in RECHECKED if build in by_build]
+        clean = "absent" if "occurs" in own else "not_seen"  # without a build that shows it there is no control
+        verdicts[case_hash] = [clean if verdict == "absent" else verdict for verdict in own]
+    with Store(catalog_template).read() as connection:
+        items = tracked_items(connection)
+    closed = {key for key, item in items.items() if item.state == "closed"}
+    statuses = statuses_of(shipped(), items, verdicts)
+    counted = Counter(status for key, status in statuses.items() if key[:2] in closed)
+    said = ", ".join(f"{counted[status]} {status}" for status in sorted(counted))
+    for page in ("commands/recheck.md", "tutorial.md"):
+        shown = re.findall("^items: (.*)$", (DOCS / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(shown) == {said}, page
+
+
+def test_examples_of_a_first_mine_count_the_catalog_as_it_is(catalog_template: Path) -> None:
+    with Store(catalog_template).read() as connection:
+        [(items,)] = connection.execute("SELECT count(*) FROM catalog").fetchall()
+    shown = [
+        text for page in PAGES for text in re.findall(r"catalog: ([\d,]+) items", page.read_text(encoding="utf-8"))
+    ]
+    assert set(shown) == {f"{items:,}"}
