@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
+from servers.tracker import write_history
 from support import assert_clean_error, eventually, rows, run_embers
 from torch_embers.errors import StoreError
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from servers import stand_ins
+    from servers.github import GitHub
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -43,12 +45,8 @@ def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
     assert rows(database, "SELECT count(*) FROM raw_pages") == before
 
 
-@pytest.mark.servers
-def test_a_first_run_with_network_adds_live_items_to_the_catalog(
-    graphql_server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    graphql_server.restore()
-    done = run_embers("mine", "--api-url", graphql_server.url, "--database", str(database), EMBERS_TOKENS="token-one")
+def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub, database: Path) -> None:
+    done = run_embers("mine", "--api-url", server.url, "--database", str(database), EMBERS_TOKENS="token-one")
     assert done.returncode == 0, done.stderr
     assert {s for (s,) in rows(database, "SELECT DISTINCT source FROM items")} == {"catalog", "graphql"}
 
@@ -143,22 +141,22 @@ def test_foreign_text_cannot_write_terminal_codes(tmp_path: Path, database: Path
 
 
 @pytest.fixture
-def slow_mine(emulate: tuple[stand_ins.Emulate, stand_ins.Seeded], database: Path, token: str) -> subprocess.Popen[str]:
+def slow_mine(tracker: GitHub, database: Path) -> Iterator[subprocess.Popen[str]]:
     """A mine that takes several seconds, running in the background."""
-    server, _ = emulate
+    write_history(tracker.repository("alice/bugs"), 1_000)
     command = [sys.executable, "-m", "torch_embers", "mine", "--source", "rest", "--repo", "alice/bugs"]
     process = subprocess.Popen(
-        [*command, "--api-url", server.url, "--database", str(database)],
-        env={**os.environ, "EMBERS_TOKENS": token, "EMBERS_PAUSE": "0.3"},
+        [*command, "--api-url", tracker.url, "--database", str(database)],
+        env={**os.environ, "EMBERS_TOKENS": "t", "EMBERS_PAUSE": "0.3"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     eventually(database.exists)
-    return process
+    yield process
+    process.kill()
 
 
-@pytest.mark.servers
 def test_two_miners_at_once_the_second_is_told_who_is_at_work(slow_mine: subprocess.Popen[str], database: Path) -> None:
     done = run_embers("mine", "--source", "catalog", "--database", str(database))
     assert_clean_error(done, 5, "embers mine --source rest", str(slow_mine.pid))
@@ -174,7 +172,6 @@ def has_items(database: Path) -> bool:
         return False
 
 
-@pytest.mark.servers
 def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str], database: Path) -> None:
     eventually(lambda: has_items(database))
     slow_mine.send_signal(signal.SIGINT)
@@ -185,7 +182,6 @@ def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str]
     assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
 
 
-@pytest.mark.servers
 @pytest.mark.slow
 def test_a_hundred_status_calls_work_while_a_mine_runs(slow_mine: subprocess.Popen[str], database: Path) -> None:
     command = (
