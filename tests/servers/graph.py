@@ -136,7 +136,7 @@ class Price:
 
 def encoded(key: Sequence[Any]) -> str:
     """A cursor or node id: the place as opaque text."""
-    return base64.urlsafe_b64encode(json.dumps(list(key)).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps(list(key), separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def decoded(text: str) -> list[Any]:

@@ -15,7 +15,6 @@ from support import rows, run_embers, snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow]
 ITEMS = 400
 BUSY = 5
 ROUNDS = 60
