@@ -8,8 +8,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from support import rows, run_embers, snapshot
 
 if TYPE_CHECKING:

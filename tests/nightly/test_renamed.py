@@ -16,7 +16,6 @@ from torch_embers.store.store import Store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from servers.github import GitHub
     from torch_embers.mine.runner import Report
 
 OLD, NEW = "alice/bugs", "alice/insects"

@@ -161,7 +161,9 @@ def _end(number: int, n: int, history: History, merge_sha: str | None) -> str | 
     if number % 4 == 0:
         if merge_sha:
             history.add("MergedEvent", commit=merge_sha)
-        history.add("ClosedEvent", 0, stateReason=None, closer={"commit": merge_sha} if merge_sha and number % 8 else None)
+        history.add(
+            "ClosedEvent", 0, stateReason=None, closer={"commit": merge_sha} if merge_sha and number % 8 else None
+        )
         return None
     reason: str | None = "NOT_PLANNED" if number % 5 == 0 else "COMPLETED"
     if number % 13 == 0:

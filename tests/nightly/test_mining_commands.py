@@ -1,4 +1,4 @@
-"""The command line as a user meets it: exit codes, one clean line for every error, what a first run ends with."""
+"""Mines as a user starts them: what a first run ends with, two at once, an interrupted one, and odd files and databases."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9"
 
 
-@pytest.mark.slow
 def test_a_first_run_without_network_ends_with_a_filled_database(database: Path) -> None:
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0, done.stderr
@@ -35,7 +34,6 @@ def test_a_first_run_without_network_ends_with_a_filled_database(database: Path)
     assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]
 
 
-@pytest.mark.slow
 def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
     run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     before = rows(database, "SELECT count(*) FROM raw_pages")
@@ -51,54 +49,6 @@ def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub,
     assert {s for (s,) in rows(database, "SELECT DISTINCT source FROM items")} == {"catalog", "graphql"}
 
 
-def test_an_explicit_source_that_cannot_be_reached_is_an_error(database: Path) -> None:
-    done = run_embers("mine", "--source", "rest", "--api-url", NOWHERE, "--database", str(database))
-    assert_clean_error(done, 4, NOWHERE, "cannot be reached")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "word"),
-    [
-        (("mine", "--source", "gopher"), 3, "gopher"),
-        (("mine", "--since", "yesterday"), 3, "--since"),
-        (("mine", "--since", "2024-02-01", "--until", "2024-01-01"), 3, "later"),
-        (("mine", "--state", "ajar"), 3, "ajar"),
-        (("mine", "--source", "graphql"), 3, "token"),
-        (("mine", "--source", "jsonl"), 3, "needs a path"),
-        (("mine", "--source", "jsonl", "missing.jsonl"), 3, "missing.jsonl"),
-        (("mine", "--source", "git", "."), 3, "git"),
-        (("mine", "--numbers", "missing.txt"), 3, "missing.txt"),
-        (("mine", "--repo", "no slash"), 3, "repo"),
-        (("mine", "--max-wait", "-1"), 3, "max_wait"),
-        (("status",), 5, "embers mine"),
-        (("funnel",), 5, "embers mine"),
-        (("export", "--to", "out"), 5, "embers mine"),
-        (("chain", "5"), 5, "embers mine"),
-        (("mine", "--replay"), 5, "nothing to replay"),
-    ],
-)
-def test_wrong_use_gets_one_clean_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int, word: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = run_embers(*arguments, EMBERS_API_URL=NOWHERE)
-    assert_clean_error(done, code, word)
-
-
-def test_an_unknown_option_exits_with_two() -> None:
-    done = run_embers("mine", "--frobnicate")
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-
-
-def test_help_needs_nothing_but_the_core(tmp_path: Path) -> None:
-    done = run_embers("--help")
-    assert done.returncode == 0
-    for command in ("mine", "status", "export", "chain", "funnel"):
-        assert command in done.stdout
-
-
-@pytest.mark.slow
 def test_a_database_from_the_future_is_refused(database: Path) -> None:
     run_embers("mine", "--source", "catalog", "--database", str(database))
     with duckdb.connect(str(database)) as connection:
@@ -108,16 +58,6 @@ def test_a_database_from_the_future_is_refused(database: Path) -> None:
         assert_clean_error(done, 5, "999", "upgrade")
 
 
-def test_a_corrupted_database_is_told_and_left_alone(database: Path) -> None:
-    database.write_bytes(b"no database at all" * 1000)
-    before = database.read_bytes()
-    for command in ("status", "mine"):
-        done = run_embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
-        assert_clean_error(done, 5, "cannot be read as a database")
-    assert database.read_bytes() == before
-
-
-@pytest.mark.slow
 def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, database: Path) -> None:
     source = tmp_path / "items.jsonl"
     source.write_bytes(
@@ -130,7 +70,6 @@ def test_malformed_lines_are_set_aside_with_their_numbers(tmp_path: Path, databa
     assert rows(database, "SELECT number FROM items ORDER BY number") == [(1,), (2,)]
 
 
-@pytest.mark.slow
 def test_foreign_text_cannot_write_terminal_codes(tmp_path: Path, database: Path) -> None:
     source = tmp_path / "items.jsonl"
     source.write_text('{"number": 1, "title": "\\u001b[31m[bold]red[/bold]", "body": "Fixes #2"}\n{"number": 2}\n')
@@ -182,7 +121,6 @@ def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str]
     assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
 
 
-@pytest.mark.slow
 def test_a_hundred_status_calls_work_while_a_mine_runs(slow_mine: subprocess.Popen[str], database: Path) -> None:
     command = (
         "import sys; from pathlib import Path; from torch_embers.store.store import Store;"
