@@ -86,7 +86,7 @@ class Result:
     schedules: int = 0
     mines: int = 0
     met: dict[str, int] = field(default_factory=dict)
-    """Answers that were changed by faults, by query and list; ``any`` stands for whole answers by GraphQL."""
+    """Answers that were changed by faults, by query and list; `/graphql` stands for whole answers."""
     equal: int = 0
     """Mines under faults that ended equal to one without."""
     told: int = 0
@@ -226,7 +226,7 @@ def mined(database: Path, kind: str, url: str, *, link: bool = False) -> str:
 
 
 class Attack:
-    """A server with the states of their trackers, before and after a change."""
+    """A server whose trackers have a state before and one after a change."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

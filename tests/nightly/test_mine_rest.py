@@ -188,7 +188,7 @@ Snapshot = dict[str, list[Any]]
 
 def walking(server: GitHub, walk: str, fault: str = "") -> RestSource:
     """A source with short pages, which does not really wait for what GitHub asks it to wait for."""
-    patience = replace(HURRIED, timeout=0.2) if fault == "slow_timeout" else HURRIED  # type: ignore[arg-type]
+    patience = replace(HURRIED, timeout=1) if fault == "slow_timeout" else HURRIED
     source = rest(server.url, REPO, page_size=50)
     source.client = GitHubClient(server.url, ["t"] if walk == "windows" else [], patience, sleep=lambda _: None)
     return source

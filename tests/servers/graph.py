@@ -40,7 +40,7 @@ def schema(*, older: bool = False) -> graphql.GraphQLSchema:
         kept = [one for one in document.definitions if not isinstance(one, graphql.ObjectTypeExtensionNode)]
         document = graphql.DocumentNode(definitions=tuple(kept))
     made = graphql.build_ast_schema(document)
-    made.type_map["DateTime"].coerce_input_value = _moment  # type: ignore[union-attr]
+    made.type_map["DateTime"].coerce_input_value = _moment
     return made
 
 
