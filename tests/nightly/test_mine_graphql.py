@@ -142,7 +142,7 @@ def test_an_interrupted_mine_goes_on_where_it_stopped(server: GitHub, database: 
 
 
 def test_a_node_the_server_cannot_answer_for_is_read_by_its_number_at_the_end(server: GitHub, database: Path) -> None:
-    server.fault({"path": ["repository", "issues", "nodes", 3]}, contains="issues(")
+    server.fault({"path": ["repository", "issues", "nodes", 3]}, contains="query issues(")
     report = runner.mine(Store(database), graphql(server.url, REPO))
     assert server.met.total() == 1
     assert report.waiting == []
