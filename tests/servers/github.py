@@ -102,6 +102,8 @@ class _QuietServer(ThreadingHTTPServer):
 class GitHub:
     """The server, and the orders that tests give it."""
 
+    contract = CONTRACT
+
     def __init__(self, dataset: Json | None = None) -> None:
         self.dataset: Json = dataset or {"tokens": [], "renamed": {}, "repos": []}
         self.restore()
@@ -298,7 +300,7 @@ class GitHub:
             return self._search(asked)
         match = re.fullmatch(r"/(?:repos/([^/]+/[^/]+)|repositories/(\d+))(/.*)?", asked.path)
         rest = (match[3] or "") if match else ""
-        allowed = next((CONTRACT[path] for path in CONTRACT if re.fullmatch(path, rest)), None)
+        allowed = next((self.contract[path] for path in self.contract if re.fullmatch(path, rest)), None)
         if match is None or allowed is None or (wrong := _wrong(allowed, asked.query)):
             self.refused.append(f"{asked.path} {asked.query}")
             return Answered({"message": f"Validation Failed: {wrong if match and allowed else asked.path}"}, 422)
