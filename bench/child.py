@@ -19,14 +19,16 @@ COMMENTS = 4
 def tracker(items: str, answer_after: str) -> None:
     """Serve a tracker until the standard input ends; the address is the first line of the output."""
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-    from servers.tracker import Answered, Asked, Tracker
+    from servers.github import CONTRACT, ORDER, Answered, Asked, GitHub
 
-    class Slow(Tracker):
+    class Slow(GitHub):
         """Answers after some time, and what Perceval asks beside the items."""
 
-        def answer(self, target: str) -> Answered:
+        contract = CONTRACT | {r"/issues/\d+/(comments|events|timeline)": ORDER}
+
+        def answer(self, asked: Asked) -> Answered:
             time.sleep(float(answer_after))
-            return super().answer(target)
+            return super().answer(asked)
 
         def _routed(self, asked: Asked) -> Answered:
             if asked.path == "/rate_limit":

@@ -1,4 +1,4 @@
-"""Fixtures: scratch databases, templates of filled ones, the shared data, and stand-in GitHub servers (once a session)."""
+"""Fixtures: scratch databases, templates of filled ones, the shared data, and a GitHub of this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from servers import stand_ins
+from servers.dataset import generated_dataset
+from servers.github import GitHub
 from support import run_embers
 from torch_embers.store import schema
 from torch_embers.store import writer as writing
@@ -23,15 +24,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
-REQUIRE = os.environ.get("EMBERS_REQUIRE_SERVERS") == "1"
+ITEMS = 120
+"""Of the generated tracker: one page of each kind of list is not enough for them, nor 100 numbers."""
 
 # who is started in the background of a script inherits an ignored SIGINT, and so would the programs under test
 signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in list(os.environ):  # nor the user's tokens and settings, fixtures of a session included
-    if (name.startswith("EMBERS_") and name not in ("EMBERS_REQUIRE_SERVERS", "EMBERS_REQUIRE_SANDBOX")) or name in (
-        "GITHUB_TOKEN",
-        "GH_TOKEN",
-    ):
+    if (name.startswith("EMBERS_") and name != "EMBERS_REQUIRE_SANDBOX") or name in ("GITHUB_TOKEN", "GH_TOKEN"):
         del os.environ[name]
 # A busy machine is no defect: time is limited per test by pytest-timeout, not per example.
 settings.register_profile("quick", deadline=None, max_examples=20)
@@ -77,15 +76,6 @@ def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(writing, "create", copy)
         yield
-
-
-def needed(*reasons: str | None) -> None:
-    """Skip with the first reason; fail instead where the servers are required (CI)."""
-    for reason in reasons:
-        if reason:
-            if REQUIRE and "beside this checkout" not in reason:
-                pytest.fail(reason)
-            pytest.skip(reason)
 
 
 @pytest.fixture(autouse=True)
@@ -152,56 +142,17 @@ def shared_data() -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def emulate() -> Iterator[tuple[stand_ins.Emulate, stand_ins.Seeded]]:
-    """A stateful GitHub REST server and what it holds: 2,250 issues and 250 pull requests in alice/bugs."""
-    needed(stand_ins.node_ready())
-    with stand_ins.Emulate() as server:
-        yield server, server.seed(2_500)
-
-
-@pytest.fixture(scope="session")
-def recorded() -> Iterator[stand_ins.Recorded]:
-    """606 real items of another repository, recorded from GitHub."""
-    needed(stand_ins.java_ready(), stand_ins.recorded_reason())
-    with stand_ins.Recorded() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def faulty() -> Iterator[stand_ins.FaultyGitHub]:
-    """A REST server with 400 items behind a proxy that can inject faults."""
-    needed(stand_ins.node_ready(), stand_ins.java_ready())
-    with stand_ins.FaultyGitHub() as server:
-        server.seed(400)
-        yield server
-
-
-@pytest.fixture(scope="session")
-def prism() -> Iterator[stand_ins.Prism]:
-    """GitHub's OpenAPI document as a server that refuses requests the document does not allow."""
-    needed(stand_ins.node_ready(), stand_ins.java_ready())
-    with stand_ins.Prism() as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def graphql_server() -> Iterator[stand_ins.GraphQLStandIn]:
-    """GitHub's published GraphQL schema over a synthetic dataset that has long lists of everything."""
-    needed(stand_ins.node_ready())
-    with stand_ins.GraphQLStandIn(stand_ins.synthetic_dataset(300)) as server:
-        yield server
-
-
-@pytest.fixture(scope="session")
-def shared_graphql() -> Iterator[stand_ins.GraphQLStandIn]:
-    """GitHub's published GraphQL schema over the real texts."""
-    needed(stand_ins.node_ready(), stand_ins.shared_reason())
-    with stand_ins.GraphQLStandIn(stand_ins.dataset_from_shared()) as server:
-        yield server
+@pytest.fixture
+def tracker() -> Iterator[GitHub]:
+    """GitHub's REST API without a repository; no request of a test may break its description."""
+    with GitHub() as started:
+        yield started
+        assert started.refused == []
 
 
 @pytest.fixture
-def token(tmp_path: Path) -> str:
-    """A token that no other test uses: emulate counts 5,000 requests for each."""
-    return f"fresh-{tmp_path.parent.name}-{tmp_path.name}"
+def server() -> Iterator[GitHub]:
+    """GitHub's GraphQL API over a generated tracker that has long lists of everything."""
+    with GitHub(generated_dataset(ITEMS)) as started:
+        yield started
+        assert started.refused == []

@@ -14,7 +14,7 @@ times in a row. Whatever it had stored by then, a mine without faults must end e
 
 from __future__ import annotations
 
-import json
+import os
 import random
 import shutil
 import signal
@@ -25,12 +25,14 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 if __name__ == "__main__":  # the process that is killed
     sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from servers import stand_ins, tracker
+from servers.dataset import generated_dataset
+from servers.github import FAULTS, GitHub, filled
+from servers.tracker import Repository, account
 from support import client, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
@@ -40,9 +42,8 @@ from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+SCHEDULES = int(os.environ.get("SCHEDULES", "200"))
+"""How many are run; `.ci/run` asks for one."""
 PATIENCE = Patience(retries=3, max_wait=5, timeout=5, pause=0, backoff=0.005, secondary_wait=0.01)
 ALWAYS = 10_000
 REPO = "pytorch/pytorch"
@@ -72,16 +73,10 @@ TABLES = (
     "users",
     "rejects",
 )
-MESSAGES: tuple[dict[str, Any], ...] = (
-    {"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Resource limits for this query exceeded."},
-    {"message": "Something went wrong while executing your query. Please include 0000 when reporting this issue."},
-    {"message": "Something went wrong while executing your query. This may be the result of a timeout."},
-    {"silent": True},
-)
+MESSAGES = ("resource_limits", "something_went_wrong", "timeout", "silence")
 BEGINS = "mining begins\n"
 LONGEST = 3.0
 """Seconds after which a process is killed at the latest: most mines take less on an idle machine."""
-NULL = {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]}
 
 
 @dataclass
@@ -91,7 +86,7 @@ class Result:
     schedules: int = 0
     mines: int = 0
     met: dict[str, int] = field(default_factory=dict)
-    """Answers that were changed by faults, by query and list; ``any`` stands for whole answers by GraphQL."""
+    """Answers that were changed by faults, by query and list; `/graphql` stands for whole answers."""
     equal: int = 0
     """Mines under faults that ended equal to one without."""
     told: int = 0
@@ -124,7 +119,7 @@ FIELDS = ("author", "milestone", "parent", "issueType", "statusCheckRollup", "me
 FURTHER = (*PARTS["pullRequests"][:2], "files", "closingIssuesReferences", "closedByPullRequestsReferences")
 """Connections with further pages of their own."""
 REACTED = {"comments": 0, "timelineItems": 2}
-"""Connections whose nodes have reactions, and a node that has them in the stand-in's data."""
+"""Connections whose nodes have reactions, and a node that has them."""
 
 
 def _inside(chance: random.Random, name: str) -> list[Any]:
@@ -172,35 +167,24 @@ def _in_another_query(chance: random.Random) -> tuple[str, list[Any], int, bool]
     return query, ["repository", chance.choice(("issues", "pullRequests"))], 0, False
 
 
-def _graphql_fault(chance: random.Random) -> dict[str, Any]:
-    """One fault of the GraphQL stand-in."""
+def _graphql_fault(chance: random.Random) -> tuple[str | dict[str, Any], dict[str, Any]]:
+    """One fault of the GraphQL API, and which answers it meets."""
     times = chance.choice((1, 1, 1, 2, 3, 5, ALWAYS))
-    when = {"at": chance.randint(1, 4), "times": times}
+    when: dict[str, Any] = {"at": chance.randint(1, 4), "times": times, "path": "/graphql"}
     shape = chance.random()
     if shape < 0.1:
-        return {"kind": chance.choice(("truncated", "short_body", "drop"))} | when | {"times": min(times, 3)}
+        broken = chance.choice(("truncated_json_200", "content_length_short", "empty_response"))
+        return broken, when | {"times": min(times, 3)}
     if shape < 0.2:
-        status, body = chance.choice(((502, "<html>502</html>"), (200, json.dumps(NULL)), (504, "{}")))
-        return {"kind": "response", "status": status, "body": body, **when}
-    drawn = _in_a_listing(chance) if shape < 0.65 else _in_another_query(chance)
-    query, path, bubble, silent_is_a_value = drawn
+        return chance.choice(("html_502", "no_data", "gateway_timeout_504")), when
+    query, path, bubble, silent_is_a_value = _in_a_listing(chance) if shape < 0.65 else _in_another_query(chance)
     if not query.startswith(("query issues", "query pulls")):
         when["at"] = chance.randint(1, 2)  # fewer of these are asked
-    error = chance.choice(MESSAGES[:-1] if silent_is_a_value else MESSAGES)
-    return {"kind": "partial", "contains": query, "path": path, "bubble": bubble, **when, **error}
+    error = FAULTS[chance.choice(MESSAGES[:-1] if silent_is_a_value else MESSAGES)]
+    return error | {"path": path, "bubble": bubble}, when | {"contains": query}
 
 
-def _bad_gateway(_answered: tracker.Answered) -> tracker.Answered:
-    return tracker.Answered({"message": "Server Error"}, 502)
-
-
-REST_CHANGES: tuple[Callable[[tracker.Answered], tracker.Answered], ...] = (
-    tracker.without_link,
-    tracker.without_link,
-    tracker.empty,
-    tracker.refused,
-    _bad_gateway,
-)
+REST_CHANGES = ("without_link", "without_link", "empty_page", "page_limit_422", "bad_gateway_502")
 REST_PLACES: tuple[tuple[str, dict[str, str | None]], ...] = (
     ("bugs/issues", {}),  # not the search, which ends so, too
     ("bugs/issues", {"page": "2"}),
@@ -242,7 +226,7 @@ def mined(database: Path, kind: str, url: str, *, link: bool = False) -> str:
 
 
 class Attack:
-    """Both stand-ins with the states of their trackers, before and after a change."""
+    """A server whose trackers have a state before and one after a change."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -251,8 +235,7 @@ class Attack:
         self._wanted: dict[tuple[str, int], Snapshot] = {}
 
     def __enter__(self) -> Self:
-        self.graphql = self._stack.enter_context(stand_ins.GraphQLStandIn(stand_ins.synthetic_dataset(32)))
-        self.rest = self._stack.enter_context(tracker.Tracker())
+        self.server = self._stack.enter_context(GitHub(generated_dataset(32)))
         self.empty = self.folder / "empty.duckdb"
         with Store(self.empty).writer("schedules", create=True):
             pass
@@ -262,41 +245,35 @@ class Attack:
         self._stack.close()
 
     def _set_state(self, kind: str, state: int) -> None:
-        """Put the tracker into its first or its changed state, without faults."""
+        """Put the trackers into their first or their changed state, without faults."""
+        self.server.restore()
+        self.server.tokens = None
         if kind.startswith("graphql"):
-            self.graphql.restore()
             if state:
-                items = {
-                    i["number"]: i
-                    for r in self.graphql.dataset["repos"]
-                    for i in r["items"]
-                    if r["nameWithOwner"] == REPO
-                }
-                for place, number in enumerate(sorted(items)[2::3]):
-                    at = f"2027-01-01T00:00:{place:02d}Z"
-                    changed = {"updatedAt": at, "title": f"changed {number}", "milestone": None}
-                    changed |= {"assignees": ["user-1"], "reactions": 3, "reactionCounts": {"HEART": 3}}
-                    if items[number]["kind"] == "pull":
-                        changed |= {"reviewers": ["user-2"], "reviews": items[number]["reviews"][:1]}
-                    self.graphql.update(REPO, number, **changed)
+                self._change_graphql()
             return
-        self.rest.repositories.clear()
-        self.rest.heal()
-        repository = tracker.filled(self.rest, 25, 24)
+        repository = filled(self.server, 25, 24)
         for number in (*range(1, 20, 2), 30, 40):
             repository.label(number, LABEL)
             repository.event(number, label={"name": LABEL})
         for number in range(26, 50, 3):
-            repository.touch(
-                number, assignees=[tracker.account("dora")], reactions={"+1": number % 5, "total_count": 0}
-            )
+            repository.touch(number, assignees=[account("dora")], reactions={"+1": number % 5, "total_count": 0})
             repository.request_review(number, "eve")
             for _ in range(number % 4):
                 repository.remark(number)["reactions"] = {"heart": 1}
         if state:
             self._change_rest(repository, labelled=kind == "rest_label")
 
-    def _change_rest(self, repository: tracker.Repository, *, labelled: bool) -> None:
+    def _change_graphql(self) -> None:
+        items = self.server.graph.repositories[REPO].items
+        for place, number in enumerate(sorted(items)[2::3]):
+            changed = {"updatedAt": f"2027-01-01T00:00:{place:02d}Z", "title": f"changed {number}", "milestone": None}
+            changed |= {"assignees": ["user-1"], "reactions": 3, "reactionCounts": {"HEART": 3}}
+            if items[number]["kind"] == "pull":
+                changed |= {"reviewers": ["user-2"], "reviews": items[number]["reviews"][:1]}
+            self.server.update(REPO, number, **changed)
+
+    def _change_rest(self, repository: Repository, *, labelled: bool) -> None:
         repository.add(60)
         for number in (3, 7, 30):
             repository.comment(number, "later")["reactions"] = {"eyes": 2}
@@ -311,13 +288,10 @@ class Attack:
             repository.push(number)
             repository.remark(number, "later")
 
-    def _url(self, kind: str) -> str:
-        return self.graphql.url if kind.startswith("graphql") else self.rest.url
-
     def _mine(self, database: Path, kind: str) -> str:
         """Mine once; what the mine said that lacks, empty where it ended well."""
         self.result.mines += 1
-        return mined(database, kind, self._url(kind))
+        return mined(database, kind, self.server.url)
 
     def _whole(self, kind: str, state: int) -> Snapshot:
         """What a mine without faults stores: first of the first state, then also of the changed one."""
@@ -331,23 +305,19 @@ class Attack:
         return self._wanted[kind, state]
 
     def _arm(self, kind: str, chance: random.Random) -> list[Any]:
-        count = chance.choice((1, 1, 2, 3))
-        if kind.startswith("graphql"):
-            faults = [_graphql_fault(chance) for _ in range(count)]
-            self.graphql.faults(*faults)
-            return faults
-        drawn = []
-        for _ in range(count):
-            change, (path, query) = chance.choice(REST_CHANGES), chance.choice(REST_PLACES)
-            times = chance.choice((1, 1, 2, 3, 6, ALWAYS))
-            self.rest.fault(change, path, times, **query)
-            drawn.append((change.__name__, path, query, times))
+        drawn: list[Any] = []
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            if kind.startswith("graphql"):
+                what, when = _graphql_fault(chance)
+            else:
+                what, (path, query) = chance.choice(REST_CHANGES), chance.choice(REST_PLACES)
+                when = {"path": path, "times": chance.choice((1, 1, 2, 3, 6, ALWAYS)), **query}
+            self.server.fault(what, **when)
+            drawn.append((what, when))
         return drawn
 
-    def _count_met(self, kind: str) -> None:
-        met = self.graphql.counters()["met"] if kind.startswith("graphql") else self.rest.met
-        self.result.met = dict(Counter(self.result.met) + Counter(met))
-        self.rest.met.clear()
+    def _count_met(self) -> None:
+        self.result.met = dict(Counter(self.result.met) + self.server.met)
 
     def run(self, seed: int) -> None:
         """One schedule."""
@@ -362,7 +332,7 @@ class Attack:
             said = self._mine(database, kind)
             found = _stored(database)
             same = found == wanted
-            self._count_met(kind)
+            self._count_met()
             if LIMIT in said and _limited(found, said) == _limited(wanted, said):
                 self.result.limited += 1
             elif said:
@@ -390,7 +360,7 @@ class Attack:
             self._set_state(kind, state)
             where = f"seed {seed}, {kind}, state {state}, {self._arm(kind, chance)}"
             said = [self._killed(database, kind, chance) for _ in range(chance.randint(1, 3))]
-            self._count_met(kind)
+            self._count_met()
             self._set_state(kind, state)
             again = self._mine(database, kind)
             found = _stored(database)
@@ -408,7 +378,7 @@ class Attack:
     def _killed(self, database: Path, kind: str, chance: random.Random) -> str:
         """Mine in a process that is killed at a random moment; what it said, where it ended before that."""
         self.result.mines += 1
-        command = [sys.executable, __file__, str(database), kind, self._url(kind)]
+        command = [sys.executable, __file__, str(database), kind, self.server.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == BEGINS

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import assert_snapshot, case_of
-from torch_embers.builds.registry import Build, BuildError
+from support import assert_clean_error, assert_snapshot, case_of, fake_python, run_embers
+from torch_embers.builds.registry import Build, BuildError, Registry
 from torch_embers.progress import Silent
 from torch_embers.run import perf, release
 from torch_embers.run.ledger import Cell
 from torch_embers.run.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
 from torch_embers.run.verdict import VERDICTS, Control, Decision
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from torch_embers.run.verdict import Verdict
@@ -136,3 +137,16 @@ def test_only_what_is_slower_in_two_measurements_is_told(monkeypatch: pytest.Mon
     assert "`--times` does that" not in text
     assert made.exit_code == 10
     assert "`--times` does that" in markdown(compared(pt1_a=("occurs", "occurs")))
+
+
+def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    Registry(tmp_path / "r").register(fake_python(tmp_path / "p", "2.15.0"))
+    for version, said in (("9.9.9", "no build '9.9.9'"), ("2.15.0", "no release before 2.15.0")):
+        words = ("recheck", "--release-candidate", version, "--database", store.path)
+        assert_clean_error(run_embers(*words, EMBERS_BUILDS_DIR=str(tmp_path / "r")), 3, said)

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conftest import ITEMS
+from servers.dataset import generated_dataset
+from servers.github import GitHub
 from support import graphql, rows, snapshot
 from torch_embers.mine import runner
 from torch_embers.store.store import Store
@@ -15,26 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from servers import stand_ins
 
-pytestmark = pytest.mark.servers
 REPO = "pytorch/pytorch"
 
 
 @pytest.fixture(scope="module")
-def mined(graphql_server: stand_ins.GraphQLStandIn, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with everything of the stand-in."""
-    graphql_server.restore()
+def mined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with everything of the tracker."""
     path = tmp_path_factory.mktemp("fields") / "e.duckdb"
-    runner.mine(Store(path), graphql(graphql_server.url, REPO))
+    with GitHub(generated_dataset(ITEMS)) as server:
+        runner.mine(Store(path), graphql(server.url, REPO))
     return path
 
 
-@pytest.fixture(scope="module")
-def wanted(graphql_server: stand_ins.GraphQLStandIn) -> dict[int, Any]:
-    """Items of the stand-in by number."""
-    found = next(r for r in graphql_server.dataset["repos"] if r["nameWithOwner"] == REPO)["items"]
-    return {item["number"]: item for item in found}
+@pytest.fixture
+def wanted() -> dict[int, Any]:
+    """Items of the tracker by number."""
+    return {item["number"]: item for item in generated_dataset(ITEMS)["repos"][0]["items"]}
 
 
 def lower(value: str | None) -> str | None:
@@ -123,7 +123,7 @@ def test_reviews_and_their_comments_are_those_of_the_tracker(mined: Path, wanted
         for number, item in wanted.items()
         for review in item["reviews"]
     )
-    assert len(got) > 50
+    assert len(got) > 40
     said = rows(
         mined,
         "SELECT number, comment_id, review_id, reply_to, author, author_association, path, line, original_line, commit_sha, "
@@ -220,15 +220,8 @@ def test_accounts_have_their_number_type_and_association(mined: Path, wanted: di
     assert all(got[author][2] for author in authors)
 
 
-@pytest.fixture
-def server(graphql_server: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
-    graphql_server.restore()
-    yield graphql_server
-    graphql_server.restore()
-
-
 def test_what_was_withdrawn_is_gone_after_the_next_mine(
-    server: stand_ins.GraphQLStandIn, mined: Path, wanted: dict[int, Any], tmp_path: Path
+    server: GitHub, mined: Path, wanted: dict[int, Any], tmp_path: Path
 ) -> None:
     database = tmp_path / "e.duckdb"
     shutil.copy(mined, database)
@@ -278,12 +271,12 @@ def test_what_was_withdrawn_is_gone_after_the_next_mine(
 
 
 def test_review_comments_that_could_not_be_read_are_read_by_the_next_mine(
-    server: stand_ins.GraphQLStandIn, mined: Path, tmp_path: Path
+    server: GitHub, mined: Path, tmp_path: Path
 ) -> None:
     database = tmp_path / "e.duckdb"
-    server.faults({"kind": "null_node", "at": 1, "times": 1, "index": 2, "contains": "query review_comments"})
+    server.fault("review_lost", contains="query review_comments")
     runner.mine(Store(database), graphql(server.url, REPO))
-    assert server.counters()["faults"] == 1
+    assert server.met.total() == 1
     runner.mine(Store(database), graphql(server.url, REPO))
     assert rows(database, "SELECT * FROM incomplete_items") == []
     assert snapshot(database) == snapshot(mined)

@@ -137,15 +137,6 @@ def test_any_value_in_any_place_is_a_record_or_a_reject(kind: str, data: st.Data
     read(kind, json.dumps(changed(whole, at, data.draw(st.sampled_from(ODD)))).encode())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PAGES)
-def test_every_odd_value_in_every_place_is_a_record_or_a_reject(kind: str) -> None:
-    whole = PAGES[kind][1]
-    for at in places(whole):
-        for odd in ODD:
-            read(kind, json.dumps(changed(whole, at, odd)).encode())
-
-
 @pytest.mark.parametrize("kind", PAGES)
 @pytest.mark.parametrize(
     "body",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.tracker import Answered, Tracker, empty, filled, refused, without_link
+from servers.github import GitHub, filled
 from support import rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
@@ -16,7 +16,6 @@ from torch_embers.normalize import now_utc
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from servers.tracker import Repository
@@ -27,18 +26,7 @@ SIZE = 10
 LISTINGS = ("/issues", "/issues/comments", "/issues/events")
 
 
-def slow(*values: Any) -> list[Any]:
-    """Further values of a parameter, tried in the slow tests."""
-    return [pytest.param(value, marks=pytest.mark.slow) for value in values]
-
-
-@pytest.fixture
-def tracker() -> Iterator[Tracker]:
-    with Tracker() as server:
-        yield server
-
-
-def mined(tracker: Tracker, database: Path, *tokens: str, repo: str = REPO, **scope: Any) -> Report:
+def mined(tracker: GitHub, database: Path, *tokens: str, repo: str = REPO, **scope: Any) -> Report:
     source = rest(tracker.url, repo, *tokens, page_size=SIZE, **scope)
     return runner.mine(Store(database), source, link=False, sleep=lambda _: None)
 
@@ -55,8 +43,7 @@ def everything(repository: Repository) -> tuple[int, int, int]:
     return len(repository.items), len(repository.comments), len(repository.events)
 
 
-@pytest.mark.slow
-def test_comments_on_lines_come_from_one_listing(tracker: Tracker, database: Path) -> None:
+def test_comments_on_lines_come_from_one_listing(tracker: GitHub, database: Path) -> None:
     repository = tracker.repository(REPO)
     pull = repository.add(7, kind="pull")["number"]
     for place in range(3 * SIZE):
@@ -74,38 +61,35 @@ def test_comments_on_lines_come_from_one_listing(tracker: Tracker, database: Pat
 # ---- a lost Link, an empty page
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
-@pytest.mark.parametrize("page", [None, *slow("2", "3")])
+@pytest.mark.parametrize("page", [None, "2", "3"])
 def test_a_full_page_without_its_link_is_no_end(
-    tracker: Tracker, database: Path, listing: str, page: str | None
+    tracker: GitHub, database: Path, listing: str, page: str | None
 ) -> None:
     repository = filled(tracker, 52, 43)
-    tracker.fault(without_link, listing, page=page)
+    tracker.fault("without_link", listing, page=page)
     mined(tracker, database, "t")
     assert counts(database) == everything(repository)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
-@pytest.mark.parametrize("page", ["2", *slow(None)])
-@pytest.mark.parametrize("times", [2, *slow(1)])
+@pytest.mark.parametrize("page", ["2", None])
+@pytest.mark.parametrize("times", [1, 2])
 def test_an_empty_page_is_asked_for_again(
-    tracker: Tracker, database: Path, listing: str, page: str | None, times: int
+    tracker: GitHub, database: Path, listing: str, page: str | None, times: int
 ) -> None:
     repository = filled(tracker, 52, 43)
-    tracker.fault(empty, listing, times=times, page=page)
+    tracker.fault("empty_page", listing, times=times, page=page)
     mined(tracker, database, "t")
     assert counts(database) == everything(repository)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/comments", "/pulls/comments", "/issues/events", "/pulls"])
 def test_a_list_that_is_empty_from_the_first_run_on_is_an_error_where_items_belong_in_it(
-    tracker: Tracker, database: Path, listing: str
+    tracker: GitHub, database: Path, listing: str
 ) -> None:
     repository = filled(tracker, 2, 10)
-    tracker.fault(empty, listing, times=100)
+    tracker.fault("empty_page", listing, times=100)
     with pytest.raises(ShortListingError, match="again later"):
         mined(tracker, database, "t")
     tracker.heal()
@@ -117,8 +101,7 @@ def test_a_list_that_is_empty_from_the_first_run_on_is_an_error_where_items_belo
     assert (remarks, heads) == (len(repository.remarks), 10)
 
 
-@pytest.mark.slow
-def test_lists_that_are_empty_for_a_reason_are_no_error_and_cost_few_requests(tracker: Tracker, database: Path) -> None:
+def test_lists_that_are_empty_for_a_reason_are_no_error_and_cost_few_requests(tracker: GitHub, database: Path) -> None:
     repository = tracker.repository(REPO)
     for number in range(1, 9):
         repository.add(number, kind="pull" if number > 4 else "issue")
@@ -131,14 +114,14 @@ def test_lists_that_are_empty_for_a_reason_are_no_error_and_cost_few_requests(tr
 
 @pytest.mark.parametrize("comments", [0, 1])
 def test_an_item_whose_timeline_comes_empty_is_asked_for_its_events(
-    tracker: Tracker, database: Path, comments: int
+    tracker: GitHub, database: Path, comments: int
 ) -> None:
     repository = filled(tracker, 3)
     repository.label(1, "hot")
     repository.event(1)
     for _ in range(comments):
         repository.comment(1)
-    tracker.fault(empty, "/issues/1/timeline", times=100)
+    tracker.fault("empty_page", "/issues/1/timeline", times=100)
     with pytest.raises(ShortListingError, match="again later"):
         mined(tracker, database, "t", labels=("hot",))
     tracker.heal()
@@ -146,10 +129,9 @@ def test_an_item_whose_timeline_comes_empty_is_asked_for_its_events(
     assert counts(database) == (1, comments, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", LISTINGS)
 def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
-    tracker: Tracker, database: Path, listing: str
+    tracker: GitHub, database: Path, listing: str
 ) -> None:
     repository = filled(tracker, 0)
     for number in range(1, 41):  # all in one second, so that links are followed in every listing
@@ -159,19 +141,18 @@ def test_a_later_page_that_stays_empty_is_an_error_and_the_next_run_completes(
         repository.event(number)
     for entry in (*repository.items.values(), *repository.comments):
         entry["updated_at"] = "2024-02-01T00:00:00Z"
-    tracker.fault(empty, listing, times=100, page="2")
+    tracker.fault("empty_page", listing, times=100, page="2")
     with pytest.raises(ShortListingError, match="again later"):
         mined(tracker, database, "t")
-    tracker._faults.clear()
+    tracker.heal()
     mined(tracker, database, "t")
     assert counts(database) == everything(repository)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", ["4", *slow(None, "2", "9")])
-@pytest.mark.parametrize("change", [without_link, empty])
+@pytest.mark.parametrize("page", ["4", None, "2", "9"])
+@pytest.mark.parametrize("change", ["without_link", "empty_page"])
 def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
-    tracker: Tracker, database: Path, page: str | None, change: Any
+    tracker: GitHub, database: Path, page: str | None, change: str
 ) -> None:
     repository = filled(tracker, 30, 65)
     tracker.fault(change, "/issues", page=page)
@@ -181,31 +162,28 @@ def test_without_a_token_neither_a_lost_link_nor_an_empty_page_loses_items(
     mined(tracker, database)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [(), ("t",)])
 def test_a_listing_that_ends_with_a_full_page_is_confirmed_by_the_page_behind_it(
-    tracker: Tracker, database: Path, tokens: tuple[str, ...]
+    tracker: GitHub, database: Path, tokens: tuple[str, ...]
 ) -> None:
     repository = filled(tracker, 40)
     mined(tracker, database, *tokens)
     assert counts(database)[0] == len(repository.items)
 
 
-@pytest.mark.slow
-def test_a_linked_page_that_was_emptied_by_deletions_is_an_end(tracker: Tracker, database: Path) -> None:
+def test_a_linked_page_that_was_emptied_by_deletions_is_an_end(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 11)
     tracker.before(lambda: repository.delete(1), "/issues", page="2")
     mined(tracker, database)
     assert counts(database)[0] >= 10
 
 
-@pytest.mark.slow
-def test_missing_pull_requests_are_noticed_without_a_token(tracker: Tracker, database: Path) -> None:
+def test_missing_pull_requests_are_noticed_without_a_token(tracker: GitHub, database: Path) -> None:
     filled(tracker, 20, 60)
     # a server that has lost everything behind page 3, consistently
     for page in ("4", "5", "6", "7", "8"):
-        tracker.fault(empty, "/issues", times=100, page=page)
-    tracker.fault(without_link, "/issues", times=100, page="3")
+        tracker.fault("empty_page", "/issues", times=100, page=page)
+    tracker.fault("without_link", "/issues", times=100, page="3")
     with pytest.raises(ShortListingError, match="pull requests missing"):
         mined(tracker, database)
 
@@ -213,8 +191,7 @@ def test_missing_pull_requests_are_noticed_without_a_token(tracker: Tracker, dat
 # ---- a limit of pages
 
 
-@pytest.mark.slow
-def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database: Path) -> None:
+def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 200)
     tracker.deepest_page["/issues/events"] = 4
     report = mined(tracker, database, "t")
@@ -226,8 +203,7 @@ def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: Tracker, database
     assert len(tracker.requests("/issues/events")) <= 12
 
 
-@pytest.mark.slow
-def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, database: Path) -> None:
+def test_after_a_limit_of_pages_only_new_events_are_read(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 200)
     tracker.deepest_page["/issues/events"] = 4
     mined(tracker, database, "t")
@@ -239,8 +215,7 @@ def test_after_a_limit_of_pages_only_new_events_are_read(tracker: Tracker, datab
     assert any("--numbers" in note for note in report.notes)
 
 
-@pytest.mark.slow
-def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: Tracker, database: Path) -> None:
+def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 20)
     mined(tracker, database, "t")
     tracker.deepest_page["/issues/events"] = 2
@@ -252,10 +227,9 @@ def test_a_gap_that_a_limit_of_pages_leaves_is_told(tracker: Tracker, database: 
     assert counts(database)[2] == 10 + 2 * SIZE
 
 
-@pytest.mark.slow
-def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tracker: Tracker, database: Path) -> None:
+def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tracker: GitHub, database: Path) -> None:
     filled(tracker, 95)
-    tracker.fault(refused, "/issues", times=10_000, page="3")
+    tracker.fault("page_limit_422", "/issues", times=10_000, page="3")
     with pytest.raises(SourceError, match="GITHUB_TOKEN"):
         mined(tracker, database)
     assert len(tracker.requests("/issues")) < 20
@@ -264,8 +238,7 @@ def test_items_whose_pages_are_limited_end_in_a_clear_error_and_not_in_a_loop(tr
 # ---- filters
 
 
-@pytest.mark.slow
-def test_a_filter_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
+def test_a_filter_that_the_newest_item_left_is_no_error(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 25)
     for number in (3, 9, 21):
         repository.label(number, "hot")
@@ -278,8 +251,7 @@ def test_a_filter_that_the_newest_item_left_is_no_error(tracker: Tracker, databa
     assert {n for (n,) in rows(database, "SELECT number FROM items")} == {3, 4, 9, 21}
 
 
-@pytest.mark.slow
-def test_a_state_that_the_newest_item_left_is_no_error(tracker: Tracker, database: Path) -> None:
+def test_a_state_that_the_newest_item_left_is_no_error(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 5)
     mined(tracker, database, "t", state="open")
     newest = max(repository.items.values(), key=lambda item: str(item["updated_at"]))
@@ -291,19 +263,17 @@ def test_a_state_that_the_newest_item_left_is_no_error(tracker: Tracker, databas
     assert counts(database)[0] == 5
 
 
-@pytest.mark.slow
-def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: Tracker, database: Path) -> None:
+def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 25)
     for number in (3, 9, 21):
         repository.label(number, "hot")
     mined(tracker, database, "t", labels=("hot",))
-    tracker.fault(empty, "/issues", times=100, since="*")
+    tracker.fault("empty_page", "/issues", times=100, since="*")
     with pytest.raises(ShortListingError, match="again later"):
         mined(tracker, database, "t", labels=("hot",))
 
 
-@pytest.mark.slow
-def test_a_newest_item_that_was_deleted_is_no_error(tracker: Tracker, database: Path) -> None:
+def test_a_newest_item_that_was_deleted_is_no_error(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 5)
     repository.comment(2)
     mined(tracker, database, "t")
@@ -311,8 +281,7 @@ def test_a_newest_item_that_was_deleted_is_no_error(tracker: Tracker, database: 
     mined(tracker, database, "t")
 
 
-@pytest.mark.slow
-def test_a_label_reads_comments_and_events_of_its_items_only(tracker: Tracker, database: Path) -> None:
+def test_a_label_reads_comments_and_events_of_its_items_only(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 200)
     for number in (3, 6, 7):
         repository.label(number, "hot")
@@ -331,8 +300,7 @@ def test_a_label_reads_comments_and_events_of_its_items_only(tracker: Tracker, d
     assert len(tracker.asked) < 10
 
 
-@pytest.mark.slow
-def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path) -> None:
+def test_since_ends_the_events_where_it_begins(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 200)
     bound = str(repository.events[-5]["created_at"])
     mined(tracker, database, "t", since=bound)
@@ -348,10 +316,9 @@ def test_since_ends_the_events_where_it_begins(tracker: Tracker, database: Path)
 # ---- items that move while they are listed
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", ["5", *slow("2", "8", "12")])
+@pytest.mark.parametrize("page", ["5", "2", "8", "12"])
 def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
-    tracker: Tracker, database: Path, page: str
+    tracker: GitHub, database: Path, page: str
 ) -> None:
     repository = filled(tracker, 95)
     oldest = min(repository.items.values(), key=lambda item: str(item["updated_at"]))["number"]
@@ -361,8 +328,7 @@ def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     assert counts(database)[0] == 95
 
 
-@pytest.mark.slow
-def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: Tracker, database: Path) -> None:
+def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 95)
     tracker.before(lambda: [repository.touch(n, title="Moved") for n in range(1, 41)], "/issues", page="6")
     mined(tracker, database)
@@ -370,7 +336,7 @@ def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker
     assert counts(database)[0] == 95
 
 
-def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: Tracker, database: Path) -> None:
+def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: GitHub, database: Path) -> None:
     """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/RESULTS.md)."""
     repository = filled(tracker, 12)
     repository.comments[1]["user"] = None
@@ -379,8 +345,7 @@ def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: Tracker, datab
     assert rows(database, "SELECT count(*) FROM comments WHERE author IS NULL") == [(1,)]
 
 
-@pytest.mark.slow
-def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: Tracker, database: Path) -> None:
+def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 6)
     shown_later = repository.comment(2)
     repository.comments.remove(shown_later)
@@ -400,10 +365,9 @@ def test_comments_that_come_with_old_times_are_read_by_their_item_once(tracker: 
     assert len(tracker.requests("/timeline")) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("counted", [True, False])
 def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
-    tracker: Tracker, database: Path, monkeypatch: pytest.MonkeyPatch, counted: bool
+    tracker: GitHub, database: Path, monkeypatch: pytest.MonkeyPatch, counted: bool
 ) -> None:
     """Where its timeline has as many as the item counts: another one may hide some."""
     monkeypatch.setattr("torch_embers.mine.github.rest.REST_PAGE", 6)  # a timeline of several pages that overlap
@@ -427,9 +391,8 @@ def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
 # ---- what is there and empty
 
 
-@pytest.mark.slow
 def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(
-    tracker: Tracker, database: Path
+    tracker: GitHub, database: Path
 ) -> None:
     repository = filled(tracker, 3)
     repository.touch(2, milestone={"title": "2.1"}, state="closed", closed_by={"login": "cid"})
@@ -451,9 +414,8 @@ def reviewers(database: Path) -> list[tuple[Any, ...]]:
     return rows(database, "SELECT number, login FROM item_people WHERE role = 'reviewer' ORDER BY ALL")
 
 
-@pytest.mark.slow
 def test_reviewers_and_head_commits_come_from_one_listing_and_not_from_a_request_an_item(
-    tracker: Tracker, database: Path
+    tracker: GitHub, database: Path
 ) -> None:
     repository = filled(tracker, 10, pulls=3 * SIZE)
     asked_to = {"requested_reviewers": [{"login": "ann"}], "requested_teams": [{"slug": "core"}]}
@@ -471,8 +433,7 @@ def test_reviewers_and_head_commits_come_from_one_listing_and_not_from_a_request
     assert len(tracker.requests("/pulls")) == before + 1
 
 
-@pytest.mark.slow
-def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracker: Tracker, database: Path) -> None:
+def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 0, pulls=4 * SIZE)
 
     def close() -> None:
@@ -486,8 +447,7 @@ def test_no_pull_request_lacks_its_head_commit_when_others_leave_the_list(tracke
     assert [number for (number,) in lacking if repository.items[number]["state"] == "open"] == []
 
 
-@pytest.mark.slow
-def test_a_label_costs_no_list_of_pull_requests(tracker: Tracker, database: Path) -> None:
+def test_a_label_costs_no_list_of_pull_requests(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 2, pulls=4)
     repository.label(5, "hot")
     report = mined(tracker, database, "t", labels=("hot",))
@@ -498,25 +458,20 @@ def test_a_label_costs_no_list_of_pull_requests(tracker: Tracker, database: Path
 # ---- a count confirms the end of a narrowed mine, too
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [("t",), ()])
 def test_a_narrowed_mine_that_lacks_items_is_noticed_by_the_count(
-    tracker: Tracker, database: Path, tokens: tuple[str, ...]
+    tracker: GitHub, database: Path, tokens: tuple[str, ...]
 ) -> None:
     repository = filled(tracker, 40)
     for number in range(1, 31):
         repository.label(number, "hot")
 
-    def shortened(answered: Answered) -> Answered:
-        return Answered(answered.body[:4], answered.status)
-
-    tracker.fault(shortened, "/issues", times=10_000, labels="hot")
+    tracker.fault("cut_page", "/issues", times=10_000, labels="hot")
     with pytest.raises(SourceError, match=r"issues missing of 30|cursor is kept"):
         mined(tracker, database, *tokens, labels=("hot",))
 
 
-@pytest.mark.slow
-def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: Tracker, database: Path) -> None:
+def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 12, pulls=4)
     repository.touch(3, state="closed")
     repository.label(5, "Hot")
@@ -528,14 +483,13 @@ def test_a_narrowed_mine_counts_only_what_its_bounds_hold(tracker: Tracker, data
     assert not [note for note in report.notes if "counts" in note]
 
 
-def test_a_mine_with_an_upper_bound_is_not_counted(tracker: Tracker, database: Path) -> None:
+def test_a_mine_with_an_upper_bound_is_not_counted(tracker: GitHub, database: Path) -> None:
     filled(tracker, 11, 1)
     mined(tracker, database, "t", until="2024-01-01T00:05:00Z")
     assert not tracker.requests("/search/issues")
 
 
-@pytest.mark.slow
-def test_items_that_two_pages_share_are_counted_once(tracker: Tracker, database: Path) -> None:
+def test_items_that_two_pages_share_are_counted_once(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 5 * SIZE, pulls=SIZE)
     for tokens in ((), ("t",)):
         report = mined(tracker, database.with_name(f"{len(tokens)}.duckdb"), *tokens)
@@ -546,20 +500,14 @@ def test_items_that_two_pages_share_are_counted_once(tracker: Tracker, database:
 # ---- other forms in which GitHub fails
 
 
-def gone(_answered: Answered) -> Answered:
-    """What a repository answers that was deleted or made private, and now and then one that was not."""
-    return Answered({"message": "Not Found", "status": "404"}, 404)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/comments", "/issues/events", "/pulls"])
 def test_a_list_that_vanishes_while_it_is_read_is_an_error_and_the_next_run_completes(
-    tracker: Tracker, database: Path, listing: str
+    tracker: GitHub, database: Path, listing: str
 ) -> None:
     repository = filled(tracker, 60, pulls=30)
     wanted = everything(repository)
     pages = {"page": "3"} if listing != "/issues/comments" else {"since": "*"}
-    tracker.fault(gone, listing, times=10_000, **pages)
+    tracker.fault("not_found_404", listing, times=10_000, **pages)
     with pytest.raises(SourceError, match="cursor is kept"):
         mined(tracker, database, "t")
     tracker.heal()
@@ -568,8 +516,7 @@ def test_a_list_that_vanishes_while_it_is_read_is_an_error_and_the_next_run_comp
     assert rows(database, "SELECT count(head_sha) FROM items") == [(30,)]
 
 
-@pytest.mark.slow
-def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: Tracker, database: Path) -> None:
+def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 40)
     mined(tracker, database)
     repository.add(41)
@@ -577,40 +524,29 @@ def test_a_search_that_ran_out_of_time_confirms_no_end(tracker: Tracker, databas
     for number in range(42, 60):
         repository.add(number)
 
-    def unfinished(answered: Answered) -> Answered:
-        return Answered({"total_count": 0, "incomplete_results": True, "items": []}, 200)
-
-    tracker.fault(unfinished, "/search/issues", times=10_000)
-    tracker.fault(empty, "/issues", times=10_000)
+    tracker.fault("search_unfinished", "/search/issues", times=10_000)
+    tracker.fault("empty_page", "/issues", times=10_000)
     with pytest.raises(ShortListingError):
         mined(tracker, database, "t")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("listing", ["/issues/events", "/pulls"])
 def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
-    tracker: Tracker, database: Path, listing: str
+    tracker: GitHub, database: Path, listing: str
 ) -> None:
     repository = filled(tracker, 20, pulls=40)
     wanted = everything(repository)
 
-    def cut(answered: Answered) -> Answered:
-        return Answered(answered.body[:6], 200)
-
-    tracker.fault(cut, listing, page="2")
+    tracker.fault("cut_page", listing, page="2")
     mined(tracker, database, "t")
     assert counts(database) == wanted
     assert rows(database, "SELECT count(head_sha) FROM items") == [(40,)]
 
 
-@pytest.mark.slow
-def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: Tracker, database: Path) -> None:
+def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 20, pulls=40)
 
-    def cut(answered: Answered) -> Answered:
-        return Answered(answered.body[:6], 200)
-
-    tracker.fault(cut, "/issues/events", times=10_000, page="2")
+    tracker.fault("cut_page", "/issues/events", times=10_000, page="2")
     try:
         mined(tracker, database, "t")
     except SourceError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers.tracker import Tracker, filled
+from servers.github import GitHub, filled
 from support import rest, rows, snapshot
 from torch_embers.mine import runner
 from torch_embers.mine.github.numbers import NumbersSource
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
 
 REPO = "alice/bugs"
 YEARS_AGO, YEARS_AHEAD = timedelta(days=-2_000), timedelta(days=2_000)
-
-
-@pytest.fixture
-def tracker() -> Iterator[Tracker]:
-    with Tracker() as server:
-        yield server
 
 
 @contextmanager
@@ -52,11 +46,10 @@ def differing(database: Path, fresh: Path) -> dict[str, list[object]]:
     }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("off", [YEARS_AGO, YEARS_AHEAD])
 @pytest.mark.parametrize("which", ["first", "second"])
 def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
-    tracker: Tracker, database: Path, tmp_path: Path, off: timedelta, which: str
+    tracker: GitHub, database: Path, tmp_path: Path, off: timedelta, which: str
 ) -> None:
     repository = filled(tracker, 12, pulls=6)
     repository.touch(3, milestone={"title": "2.0"}, user={"login": "zoe"})

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conftest import needed
-from servers import stand_ins
+from servers.dataset import generated_dataset
+from servers.github import FAULTS, GitHub
+from servers.graph import encoded
 from support import assert_clean_error, client, graphql, rows, run_embers, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
@@ -25,161 +24,123 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-pytestmark = [pytest.mark.servers, pytest.mark.slow]
 REPO = "pytorch/pytorch"
 HASTY = Patience(retries=2, max_wait=20, timeout=5, pause=0, backoff=0.01, secondary_wait=0.1)
 ALWAYS = 10_000
 
 
-@pytest.fixture(scope="module")
-def small() -> Iterator[stand_ins.GraphQLStandIn]:
-    needed(stand_ins.node_ready())
-    with stand_ins.GraphQLStandIn(stand_ins.synthetic_dataset(48)) as started:
-        yield started
-
-
 @pytest.fixture
-def server(small: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
-    small.restore()
-    yield small
-    small.restore()
+def server() -> Iterator[GitHub]:
+    with GitHub(generated_dataset(48)) as started:
+        yield started
+        assert started.refused == []
 
 
 @pytest.fixture(scope="module")
-def whole(
-    small: stand_ins.GraphQLStandIn, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[tuple[Any, ...]]]:
-    small.restore()
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[tuple[Any, ...]]]:
     path = tmp_path_factory.mktemp("whole") / "e.duckdb"
-    runner.mine(Store(path), graphql(small.url, REPO))
+    with GitHub(generated_dataset(48)) as started:
+        runner.mine(Store(path), graphql(started.url, REPO))
     return snapshot(path)
 
 
-def source(server: stand_ins.GraphQLStandIn) -> GraphqlSource:
+def source(server: GitHub) -> GraphqlSource:
     return GraphqlSource(client(server.url, "token-one", patience=HASTY), Scope(REPO), issue_page=20, pull_page=6)
 
 
-def longest(server: stand_ins.GraphQLStandIn, kind: str, part: str) -> int:
+def longest(server: GitHub, kind: str, part: str) -> int:
     """Number of the item with most rows of a part."""
     items = next(r for r in server.dataset["repos"] if r["nameWithOwner"] == REPO)["items"]
     found: list[Any] = [i for i in items if i["kind"] == kind]
     return int(max(found, key=lambda i: len(i[part]))["number"])
 
 
-SOMETHING = "Something went wrong while executing your query on 2026-01-01. Please include 0000 when reporting this."
-ERRORS: dict[str, dict[str, Any]] = {
-    "resource limits": {"type": "RESOURCE_LIMITS_EXCEEDED", "message": "Resource limits for this query exceeded."},
-    "something went wrong": {"message": SOMETHING},
-    "timeout": {"message": "Something went wrong while executing your query. This may be the result of a timeout."},
-    "no error at all": {"silent": True},
-}
-LISTING_GAPS: dict[str, dict[str, Any]] = {
-    "repository": {"path": ["repository"]},
-    "repository, error at the listing": {"path": ["repository", "pullRequests"], "bubble": 1},
-    "listing": {"path": ["repository", "pullRequests"]},
-    "nodes": {"path": ["repository", "pullRequests", "nodes"]},
-    "pageInfo": {"path": ["repository", "pullRequests", "pageInfo"], "drop": True},
-    "endCursor": {"path": ["repository", "pullRequests", "pageInfo", "endCursor"]},
-}
+LISTING_GAPS = (
+    *("lost_repository", "lost_repository_by_listing", "lost_listing"),
+    *("lost_nodes", "lost_page_info", "lost_cursor"),
+)
+ERRORS = ("resource_limits", "something_went_wrong", "timeout", "silence")
+
+
+def fault(gap: str, error: str = "something_went_wrong", part: str = "") -> dict[str, Any]:
+    """A fault of faults.toml in one part of an answer, with what stands beside it."""
+    path = [part if step == "PART" else step for step in FAULTS[gap]["path"]]
+    return FAULTS[error] | FAULTS[gap] | {"path": path}
 
 
 @pytest.mark.parametrize(
     ("gap", "error"),
-    [*((gap, "resource limits") for gap in LISTING_GAPS), *(("listing", error) for error in [*ERRORS][1:])],
+    [*((gap, ERRORS[0]) for gap in LISTING_GAPS), *(("lost_listing", error) for error in ERRORS[1:])],
 )
 def test_a_listing_that_is_missing_in_an_answer_is_asked_for_again_in_smaller_pages(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, gap: str, error: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, gap: str, error: str
 ) -> None:
-    server.faults(
-        {"kind": "partial", "contains": "pullRequests(", "at": 2, "times": 3, **LISTING_GAPS[gap], **ERRORS[error]}
-    )
+    server.fault(fault(gap, error, "pullRequests"), times=3, at=2, contains="pullRequests(")
     runner.mine(Store(database), source(server))
-    counters = server.counters()
-    assert counters["partial"] == 3
-    sizes = [q["variables"]["first"] for q in counters["queries"] if q["name"] == "pulls"]
+    assert server.met.total() == 3
+    sizes = [q["variables"]["first"] for q in server.queries if q["name"] == "pulls"]
     assert min(sizes) < max(sizes)
     assert snapshot(database) == whole
 
 
 @pytest.mark.parametrize("listing", ["pullRequests", "issues"])
 def test_a_listing_that_ends_too_early_is_read_on_where_github_counts_more(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, listing: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, listing: str
 ) -> None:
-    end = {"path": ["repository", listing, "pageInfo"], "value": {"hasNextPage": False, "endCursor": None}}
-    server.faults({"kind": "partial", "contains": f"{listing}(", "at": 2, "silent": True, **end})
+    server.fault(fault("early_end", part=listing), at=2, contains=f"{listing}(")
     runner.mine(Store(database), source(server), sleep=lambda _: None)
-    assert server.counters()["partial"] == 1
+    assert server.met.total() == 1
     assert snapshot(database) == whole
 
 
-@pytest.mark.parametrize("gap", ["repository, error at the listing", "listing", "nodes", "pageInfo"])
+@pytest.mark.parametrize("gap", ["lost_repository_by_listing", "lost_listing", "lost_nodes", "lost_page_info"])
 def test_a_listing_that_stays_missing_is_an_error_and_the_cursor_stays(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, gap: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, gap: str
 ) -> None:
-    fault = {"kind": "partial", "contains": "pullRequests(", "at": 2, "times": ALWAYS}
-    server.faults(fault | LISTING_GAPS[gap] | ERRORS["resource limits"])
+    server.fault(fault(gap, "resource_limits", "pullRequests"), times=ALWAYS, at=2, contains="pullRequests(")
     with pytest.raises(EmbersError, match="Resource limits"):
         runner.mine(Store(database), source(server))
-    server.faults()
+    server.heal()
     runner.mine(Store(database), source(server))
     assert snapshot(database) == whole
 
 
-def test_errors_without_data_shrink_the_page_too(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
-) -> None:
-    body = json.dumps({"data": None, "errors": [{"message": SOMETHING}]})
-    server.faults({"kind": "response", "status": 200, "body": body, "contains": "issues(", "at": 2, "times": 3})
+def test_errors_without_data_shrink_the_page_too(server: GitHub, whole: dict[str, list[Any]], database: Path) -> None:
+    server.fault("no_data", times=3, at=2, contains="issues(")
     runner.mine(Store(database), source(server))
-    sizes = [q["variables"]["first"] for q in server.counters()["queries"] if q["name"] == "issues"]
+    sizes = [q["variables"]["first"] for q in server.queries if q["name"] == "issues"]
     assert min(sizes) < max(sizes)
     assert snapshot(database) == whole
 
 
-FURTHER = {
-    "comments": ("more_comments", "comments"),
-    "files": ("more_files", "files"),
-    "timelineItems": ("more_timelineItems", "timelineItems"),
-}
-FURTHER_GAPS: dict[str, dict[str, Any]] = {
-    "node": {"path": ["node"]},
-    "node, error at the connection": {"path": ["node", "PART"], "bubble": 1},
-    "connection": {"path": ["node", "PART"]},
-    "nodes": {"path": ["node", "PART", "nodes"]},
-    "pageInfo": {"path": ["node", "PART", "pageInfo"], "drop": True},
-    "single node": {"path": ["node", "PART", "nodes", 2]},
-}
-
-
-def further_fault(part: str, gap: str, **more: Any) -> dict[str, Any]:
-    shape = FURTHER_GAPS[gap]
-    path = [part if step == "PART" else step for step in shape["path"]]
-    return {"kind": "partial", "contains": f"query {FURTHER[part][0]}(", **shape, "path": path, **more}
+FURTHER = ("comments", "files", "timelineItems")
+FURTHER_GAPS = [name for name in FAULTS if name.startswith("further_")]
 
 
 @pytest.mark.parametrize("part", FURTHER)
 @pytest.mark.parametrize("gap", FURTHER_GAPS)
 def test_a_further_page_that_is_missing_is_never_an_end(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, part: str, gap: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, part: str, gap: str
 ) -> None:
     # a single node that is null is asked for once more, with its whole item
-    server.faults(further_fault(part, gap, times=1 if gap == "single node" else 3))
+    times = 1 if gap == "further_lost_record" else 3
+    server.fault(fault(gap, part=part), times=times, contains=f"query more_{part}(")
     report = runner.mine(Store(database), source(server))
-    assert server.counters()["partial"] >= 1
+    assert server.met.total() >= 1
     assert report.waiting == []
     assert snapshot(database) == whole
 
 
 @pytest.mark.parametrize("gap", FURTHER_GAPS)
 def test_further_pages_that_stay_missing_are_an_error_or_wait_and_are_complete_later(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, gap: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, gap: str
 ) -> None:
-    server.faults(further_fault("comments", gap, times=ALWAYS, **ERRORS["something went wrong"]))
+    server.fault(fault(gap, part="comments"), times=ALWAYS, contains="query more_comments(")
     waiting: object = None
     with contextlib.suppress(EmbersError):
         waiting = runner.mine(Store(database), source(server)).waiting
     assert waiting != [], "a run that ends well must say what lacks"
-    server.faults()
+    server.heal()
     assert runner.mine(Store(database), source(server)).waiting == []
     assert snapshot(database) == whole
 
@@ -200,17 +161,17 @@ ITEM_GAPS: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("gap", ITEM_GAPS)
-@pytest.mark.parametrize("error", ["something went wrong", "no error at all"])
+@pytest.mark.parametrize("error", ["something_went_wrong", "silence"])
 def test_an_item_with_a_gap_is_read_again_at_the_end_of_the_run(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, gap: str, error: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, gap: str, error: str
 ) -> None:
-    if error == "no error at all" and gap in ("author", "milestone", "a field of a comment"):
+    if error == "silence" and gap in ("author", "milestone", "a field of a comment"):
         pytest.skip("null without an error is a value there")
-    path = ["repository", "issues", "nodes", 4, *ITEM_GAPS[gap]]
-    server.faults({"kind": "partial", "contains": "query issues(", "path": path, **ERRORS[error]})
+    path = [*fault("lost_node", part="issues")["path"], *ITEM_GAPS[gap]]
+    server.fault(FAULTS[error] | {"path": path}, contains="query issues(")
     report = runner.mine(Store(database), source(server))
-    assert server.counters()["partial"] == 1
-    assert [q["name"] for q in server.counters()["queries"]].count("item") == 1
+    assert server.met.total() == 1
+    assert [q["name"] for q in server.queries].count("item") == 1
     assert report.waiting == []
     assert snapshot(database) == whole
     runner.replay(Store(database))
@@ -218,13 +179,17 @@ def test_an_item_with_a_gap_is_read_again_at_the_end_of_the_run(
     assert rows(database, "SELECT * FROM incomplete_items") == []
 
 
+def stays_incomplete(server: GitHub) -> None:
+    """One issue lacks its comments in the listing, and each time that it is asked for alone."""
+    server.fault({"path": ["repository", "issues", "nodes", 4, "comments"]}, contains="query issues(")
+    server.fault("lost_item", times=ALWAYS, contains="query item(")
+
+
 def test_an_item_that_stays_incomplete_is_stored_as_far_as_it_is_and_does_not_hold_up_the_rest(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
+    server: GitHub, whole: dict[str, list[Any]], database: Path
 ) -> None:
     number = 5
-    listed = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 4, "comments"]}
-    alone = {"kind": "partial", "contains": "query item(", "times": ALWAYS}
-    server.faults(listed, alone | {"path": ["repository", "issueOrPullRequest", "comments"]})
+    stays_incomplete(server)
     report = runner.mine(Store(database), source(server))
     [entry] = report.waiting
     number = entry.number
@@ -239,127 +204,107 @@ def test_an_item_that_stays_incomplete_is_stored_as_far_as_it_is_and_does_not_ho
     assert rows(database, queue) == before
     [entry] = runner.mine(Store(database), source(server)).waiting
     assert entry.tries == 3
-    server.faults()
+    server.heal()
     assert runner.mine(Store(database), source(server)).waiting == []
     assert snapshot(database) == whole
 
 
-def test_the_command_prints_what_waits_and_ends_with_one_clean_line(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    listed = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 4, "comments"]}
-    alone = {"kind": "partial", "contains": "query item(", "times": ALWAYS}
-    server.faults(listed, alone | {"path": ["repository", "issueOrPullRequest", "comments"]})
+def test_the_command_prints_what_waits_and_ends_with_one_clean_line(server: GitHub, database: Path) -> None:
+    stays_incomplete(server)
     command = ("mine", "--source", "graphql", "--api-url", server.url, "--database", database)
     done = run_embers(*command, GITHUB_TOKEN="token-one", EMBERS_PAUSE="0")
     assert "1 items are incomplete" in done.stdout
     assert_clean_error(done, 4, "again later")
-    server.faults()
+    server.heal()
     assert run_embers(*command, GITHUB_TOKEN="token-one", EMBERS_PAUSE="0").returncode == 0
 
 
 @pytest.mark.parametrize("listing", ["issues", "pulls"])
 def test_an_item_whose_number_is_not_known_waits_by_its_place(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path, listing: str
+    server: GitHub, whole: dict[str, list[Any]], database: Path, listing: str
 ) -> None:
     """Until it is read, though others stand in its place by then."""
-    path = ["repository", {"issues": "issues", "pulls": "pullRequests"}[listing], "nodes", 4]
-    listed = {"kind": "partial", "contains": f"query {listing}(", "path": path, "times": ALWAYS}
-    server.faults(listed, listed | {"contains": f"query numbers_{listing}("})
+    for query in (f"query {listing}(", f"query numbers_{listing}("):
+        part = {"issues": "issues", "pulls": "pullRequests"}[listing]
+        server.fault(fault("lost_node", part=part), times=ALWAYS, contains=query)
     waiting = runner.mine(Store(database), source(server)).waiting
     assert waiting
     assert {entry.number for entry in waiting} == {None}
-    server.faults()
+    server.heal()
     for place, (number,) in enumerate(rows(database, "SELECT number FROM items WHERE kind = 'pull' LIMIT 8")):
-        server.touch(REPO, number, f"2026-01-01T00:{place:02d}:00Z")
+        server.update(REPO, number, updatedAt=f"2026-01-01T00:{place:02d}:00Z")
     assert runner.mine(Store(database), source(server)).waiting == []
     assert rows(database, "SELECT number FROM items ORDER BY ALL") == [(row[1],) for row in sorted(whole["items"])]
 
 
-def test_an_item_that_is_deleted_while_it_waits_becomes_a_tombstone(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    listed = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 4, "comments"]}
-    alone = {"kind": "partial", "contains": "query item(", "times": ALWAYS}
-    server.faults(listed, alone | {"path": ["repository", "issueOrPullRequest", "comments"]})
+def test_an_item_that_is_deleted_while_it_waits_becomes_a_tombstone(server: GitHub, database: Path) -> None:
+    stays_incomplete(server)
     [entry] = runner.mine(Store(database), source(server)).waiting
-    server.faults()
+    server.heal()
     assert entry.number is not None
     server.delete(REPO, entry.number)
     assert runner.mine(Store(database), source(server)).waiting == []
     assert rows(database, "SELECT number FROM items WHERE deleted_at IS NOT NULL") == [(entry.number,)]
 
 
-def test_an_item_that_waits_is_not_gone_when_its_repository_is_not_found(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    listed = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "nodes", 4, "comments"]}
-    alone = {"kind": "partial", "contains": "query item(", "times": ALWAYS, "path": ["repository"]}
-    server.faults(listed, alone | {"type": "NOT_FOUND", "message": "Could not resolve to a Repository"})
+def test_an_item_that_waits_is_not_gone_when_its_repository_is_not_found(server: GitHub, database: Path) -> None:
+    server.fault({"path": ["repository", "issues", "nodes", 4, "comments"]}, contains="query issues(")
+    server.fault("repository_not_found", times=ALWAYS, contains="query item(")
     [entry] = runner.mine(Store(database), source(server)).waiting
     assert entry.number is not None
     assert rows(database, "SELECT count(*) FROM items WHERE deleted_at IS NOT NULL") == [(0,)]
 
 
-def test_an_error_is_no_proof_that_an_item_is_gone(server: stand_ins.GraphQLStandIn, database: Path) -> None:
+def test_an_error_is_no_proof_that_an_item_is_gone(server: GitHub, database: Path) -> None:
     runner.mine(Store(database), source(server))
     number = longest(server, "issue", "comments")
-    path = ["repository", "issueOrPullRequest"]
-    server.faults({"kind": "partial", "contains": "query item(", "path": path, "times": ALWAYS, "message": SOMETHING})
+    server.fault("lost_item_whole", times=ALWAYS, contains="query item(")
     with pytest.raises(EmbersError):
         runner.mine(Store(database), NumbersSource(source(server), [number], frozenset({number})))
     assert rows(database, "SELECT count(*) FROM items WHERE deleted_at IS NOT NULL") == [(0,)]
 
 
-def test_what_a_token_may_not_see_is_set_aside_and_not_waited_for(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    path = ["repository", "issues", "nodes", 4, "closedByPullRequestsReferences"]
-    server.faults(
-        {"kind": "partial", "contains": "query issues(", "path": path, "type": "FORBIDDEN", "message": "SAML"}
-    )
+def test_what_a_token_may_not_see_is_set_aside_and_not_waited_for(server: GitHub, database: Path) -> None:
+    server.fault("forbidden", contains="query issues(")
     report = runner.mine(Store(database), source(server))
     assert report.waiting == []
-    assert [q["name"] for q in server.counters()["queries"]].count("item") == 0
+    assert [q["name"] for q in server.queries].count("item") == 0
     assert [r for (r,) in rows(database, "SELECT reason FROM rejects") if "SAML" in r]
 
 
 def test_fewer_comments_than_github_counts_are_read_again(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
+    server: GitHub, whole: dict[str, list[Any]], database: Path
 ) -> None:
-    path = ["repository", "issues", "nodes", 4, "comments", "totalCount"]
-    server.faults({"kind": "partial", "contains": "query issues(", "path": path, "value": 999, "silent": True})
+    server.fault("miscounted", contains="query issues(")
     assert runner.mine(Store(database), source(server)).waiting == []
-    assert [q["name"] for q in server.counters()["queries"]].count("item") == 1
+    assert [q["name"] for q in server.queries].count("item") == 1
     assert snapshot(database) == whole
 
 
 # ---- pages that go on where they were ---------------------------------------------------------------------------------
 
 
-def going_on_at(*key: str | int) -> dict[str, Any]:
-    """A fault by which every page names the same place as the next."""
-    text = base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
-    return {"value": {"hasNextPage": True, "endCursor": text}, "silent": True, "times": ALWAYS}
+def goes_on_where_it_was(server: GitHub, query: str, *path: str) -> None:
+    """Every page names the first place of the list as the next."""
+    value = {"hasNextPage": True, "endCursor": encoded(["2000-01-01T00:00:00Z", 0])}
+    server.fault({"path": [*path, "pageInfo"], "value": value, "silent": True}, times=ALWAYS, contains=query)
 
 
-def test_a_listing_that_goes_on_where_it_was_is_an_error(server: stand_ins.GraphQLStandIn, database: Path) -> None:
-    fault = {"kind": "partial", "contains": "query issues(", "path": ["repository", "issues", "pageInfo"]}
-    server.faults(fault | going_on_at("2000-01-01T00:00:00Z", 0))
+def test_a_listing_that_goes_on_where_it_was_is_an_error(server: GitHub, database: Path) -> None:
+    goes_on_where_it_was(server, "query issues(", "repository", "issues")
     with pytest.raises(EmbersError, match="goes on where it was"):
         runner.mine(Store(database), source(server))
 
 
 def test_an_item_whose_part_goes_on_where_it_was_waits(
-    server: stand_ins.GraphQLStandIn, whole: dict[str, list[Any]], database: Path
+    server: GitHub, whole: dict[str, list[Any]], database: Path
 ) -> None:
-    fault = {"kind": "partial", "contains": "query more_comments(", "path": ["node", "comments", "pageInfo"]}
-    server.faults(fault | going_on_at(49))
+    goes_on_where_it_was(server, "query more_comments(", "node", "comments")
     waiting: object = None
     with contextlib.suppress(EmbersError):
         waiting = runner.mine(Store(database), source(server)).waiting
     assert waiting != []
-    server.faults()
+    server.heal()
     assert runner.mine(Store(database), source(server)).waiting == []
     assert snapshot(database) == whole
 
@@ -367,9 +312,7 @@ def test_an_item_whose_part_goes_on_where_it_was_waits(
 # ---- what is gone ------------------------------------------------------------------------------------------------
 
 
-def test_what_an_item_no_longer_has_goes_when_it_is_read_again(
-    server: stand_ins.GraphQLStandIn, database: Path, tmp_path: Path
-) -> None:
+def test_what_an_item_no_longer_has_goes_when_it_is_read_again(server: GitHub, database: Path, tmp_path: Path) -> None:
     runner.mine(Store(database), source(server))
     moment = "2027-01-01T00:00:00Z"
     items = {i["number"]: i for i in server.dataset["repos"][0]["items"]}
@@ -391,7 +334,7 @@ def test_what_an_item_no_longer_has_goes_when_it_is_read_again(
 
 
 def test_an_item_with_more_further_pages_than_are_read_waits(
-    server: stand_ins.GraphQLStandIn,
+    server: GitHub,
     database: Path,
     monkeypatch: pytest.MonkeyPatch,
     whole: dict[str, list[tuple[Any, ...]]],

@@ -9,39 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.tracker import Answered, Tracker, filled
+from servers.github import Answered, GitHub, filled
 from support import graphql, rest, rows, run_embers, snapshot
-from torch_embers.errors import InputError, SourceError
+from torch_embers.errors import SourceError
 from torch_embers.mine import runner
 from torch_embers.mine.github import presence
 from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.mine.github.presence import PresenceSource, found, held_items, query
+from torch_embers.mine.github.presence import PresenceSource, held_items
 from torch_embers.mine.refresh import forget as forget_cursors
-from torch_embers.mine.refresh import wanted_numbers
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from servers import stand_ins
 
 REPO = "pytorch/pytorch"
 OTHER = "alice/bugs"
-
-
-@pytest.fixture
-def tracker() -> Iterator[Tracker]:
-    with Tracker() as server:
-        yield server
-
-
-@pytest.fixture
-def server(graphql_server: stand_ins.GraphQLStandIn) -> Iterator[stand_ins.GraphQLStandIn]:
-    graphql_server.restore()
-    yield graphql_server
-    graphql_server.restore()
 
 
 def compared(database: Path, source: Any) -> list[str]:
@@ -67,9 +51,8 @@ def forget(database: Path, number: int) -> None:
 # ---- by GraphQL
 
 
-@pytest.mark.servers
 def test_deleted_transferred_and_unseen_items_are_found_at_a_point_per_hundred_numbers(
-    server: stand_ins.GraphQLStandIn, database: Path
+    server: GitHub, database: Path
 ) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
     numbers = [n for (n,) in rows(database, "SELECT number FROM items ORDER BY number")]
@@ -77,12 +60,12 @@ def test_deleted_transferred_and_unseen_items_are_found_at_a_point_per_hundred_n
     server.delete(REPO, removed)
     server.transfer(REPO, moved, "pytorch/vision", 99_001, "2026-01-01T00:00:00Z")
     forget(database, unseen)
-    server.reset_counters()
+    server.forget()
     [note] = compared(database, graphql(server.url, REPO))
     assert gone(database) == [(removed, None), (moved, "pytorch/vision#99001")]
     assert rows(database, f"SELECT count(*) FROM items WHERE number = {unseen} AND title <> ''") == [(1,)]
     assert "3 differed" in note
-    asked = [q["cost"] for q in server.counters()["queries"] if q["name"] == "presence"]
+    asked = [q["cost"] for q in server.queries if q["name"] == "presence"]
     assert asked == [1] * -(-max(numbers) // 100)
     before = snapshot(database)
     runner.replay(Store(database))
@@ -92,25 +75,19 @@ def test_deleted_transferred_and_unseen_items_are_found_at_a_point_per_hundred_n
     assert (gone(database), "2 differed" in note) == ([], True)
 
 
-@pytest.mark.servers
-def test_a_wrong_number_of_a_commit_message_is_asked_for_alone(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
+def test_a_wrong_number_of_a_commit_message_is_asked_for_alone(server: GitHub, database: Path) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
     [(top,)] = rows(database, "SELECT max(number) FROM items")
     altered(database, f"INSERT INTO items (repo, number, source) VALUES ('{REPO}', 1999999999, 'git')")
-    server.reset_counters()
+    server.forget()
     source = graphql(server.url, REPO)
     source.client.budget = 100  # where all numbers below it are asked for, the run stops without it
     compared(database, source)
-    assert sum(q["name"] == "presence" for q in server.counters()["queries"]) == -(-(top + 1) // 100)
+    assert sum(q["name"] == "presence" for q in server.queries) == -(-(top + 1) // 100)
     assert gone(database) == [(1999999999, None)]
 
 
-@pytest.mark.servers
-def test_an_interrupted_comparison_goes_on_behind_the_last_numbers(
-    server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
+def test_an_interrupted_comparison_goes_on_behind_the_last_numbers(server: GitHub, database: Path) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
     top = max(n for (n,) in rows(database, "SELECT number FROM items"))
     server.delete(REPO, top)
@@ -119,37 +96,16 @@ def test_an_interrupted_comparison_goes_on_behind_the_last_numbers(
     source.client.budget = source.client.usage.requests + 1
     held = held_items(Store(database), REPO)
     assert runner.mine(Store(database), PresenceSource(source, held)).stopped
-    server.reset_counters()
+    server.forget()
     compared(database, graphql(server.url, REPO))
-    assert sum(q["name"] == "presence" for q in server.counters()["queries"]) == -(-top // 100) - 1
+    assert sum(q["name"] == "presence" for q in server.queries) == -(-top // 100) - 1
     assert gone(database) == [(top, None)]
-
-
-def test_only_a_number_that_is_said_not_to_be_found_counts_as_gone() -> None:
-    home = {"nameWithOwner": "Alice/bugs"}
-    data = {
-        "data": {
-            "repository": {
-                "n1": {"number": 1, "repository": home},
-                "n2": None,
-                "n3": None,
-                "n4": {"number": 77, "repository": {"nameWithOwner": "alice/other"}},
-            }
-        },
-        "errors": [
-            {"type": "NOT_FOUND", "path": ["repository", "n2"], "message": "Could not resolve"},
-            {"path": ["repository", "n3"], "message": "Something went wrong while executing your query."},
-        ],
-    }
-    assert found(data, [1, 2, 3, 4, 5], OTHER) == ({1}, [3, 5])
-    assert query([7, 8]).count("issueOrPullRequest") == 2
 
 
 # ---- by REST
 
 
-@pytest.mark.slow
-def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker, database: Path) -> None:
+def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 700, 300)
     filled(tracker, 3, name="alice/other", repo_id=77)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
@@ -171,8 +127,7 @@ def test_by_rest_only_ranges_whose_counts_differ_are_looked_at(tracker: Tracker,
     assert snapshot(database, without=listed) == before
 
 
-@pytest.mark.slow
-def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: Tracker, database: Path) -> None:
+def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 6)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
     shown = dict(repository.items[3])
@@ -185,8 +140,7 @@ def test_an_item_that_is_shown_again_unchanged_loses_its_tombstone(tracker: Trac
     assert (gone(database), "1 differed" in note) == ([], True)
 
 
-@pytest.mark.slow
-def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, database: Path) -> None:
+def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: GitHub, database: Path) -> None:
     filled(tracker, 30)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
 
@@ -199,11 +153,10 @@ def test_an_item_that_the_search_forgot_is_no_deleted_item(tracker: Tracker, dat
     assert gone(database) == []
 
 
-@pytest.mark.slow
-def test_a_search_that_does_not_answer_is_an_error(tracker: Tracker, database: Path) -> None:
+def test_a_search_that_does_not_answer_is_an_error(tracker: GitHub, database: Path) -> None:
     filled(tracker, 3)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"))
-    tracker.fault(lambda _: Answered({"message": "no"}, 422), "/search/issues", times=9)
+    tracker.fault("search_refused_422", "/search/issues", times=9)
     with pytest.raises(SourceError, match="again later"):
         compared(database, rest(tracker.url, OTHER, "t"))
 
@@ -211,8 +164,7 @@ def test_a_search_that_does_not_answer_is_an_error(tracker: Tracker, database: P
 # ---- when, and by which options
 
 
-@pytest.mark.slow
-def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: Tracker, database: Path) -> None:
+def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 12)
     order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)
     quick = {"GITHUB_TOKEN": "t", "EMBERS_PAUSE": "0", "EMBERS_ALLOW_HTTP": "1"}
@@ -232,8 +184,7 @@ def test_a_full_mine_compares_the_numbers_when_it_is_time(tracker: Tracker, data
     assert gone(database) == [(5, None), (6, None)]
 
 
-@pytest.mark.slow
-def test_refresh_reads_all_or_some_items_again(tracker: Tracker, database: Path, tmp_path: Path) -> None:
+def test_refresh_reads_all_or_some_items_again(tracker: GitHub, database: Path, tmp_path: Path) -> None:
     repository = filled(tracker, 12)
     order = ("mine", "--repo", OTHER, "--source", "rest", "--api-url", tracker.url, "--database", database)
     quick = {"GITHUB_TOKEN": "t", "EMBERS_PAUSE": "0", "EMBERS_ALLOW_HTTP": "1"}
@@ -250,7 +201,7 @@ def test_refresh_reads_all_or_some_items_again(tracker: Tracker, database: Path,
     assert rows(database, changed) == [(2,), (3,), (4,)]
 
 
-def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: Tracker, database: Path) -> None:
+def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 3, pulls=1)
     repository.remark(4)
     runner.mine(Store(database), rest(tracker.url, OTHER, "t"), link=False)
@@ -258,10 +209,9 @@ def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: Tracker, data
     assert rows(database, "SELECT stream FROM sync_state") == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("labels", "left"), [((), ["#5"]), (("bug",), ["#5", "{}"])])
 def test_refresh_all_forgets_places_in_listings_that_it_reads_whole(
-    tracker: Tracker, database: Path, labels: tuple[str, ...], left: list[str]
+    tracker: GitHub, database: Path, labels: tuple[str, ...], left: list[str]
 ) -> None:
     """A cursor in a place can be refused for ever; the item there is met again in its listing."""
     filled(tracker, 3)
@@ -274,15 +224,7 @@ def test_refresh_all_forgets_places_in_listings_that_it_reads_whole(
     assert [place for (place,) in rows(database, "SELECT place FROM incomplete_items ORDER BY 1")] == left
 
 
-def test_refresh_takes_all_a_list_or_a_file(tmp_path: Path) -> None:
-    named = tmp_path / "numbers.txt"
-    named.write_text("#5 some words\n7\n")
-    assert wanted_numbers("all") is None
-    assert wanted_numbers("5, #7,5") == [5, 7]
-    assert wanted_numbers(str(named)) == [5, 7]
-
-
-def interrupted(tracker: Tracker, database: Path, began: datetime) -> None:
+def interrupted(tracker: GitHub, database: Path, began: datetime) -> None:
     """A pass over three items that has read two of them; the first one changes behind it."""
     repository = filled(tracker, 3)
     source = NumbersSource(rest(tracker.url, OTHER, "t"), [1, 2, 3])
@@ -300,12 +242,11 @@ def titles(database: Path) -> list[str]:
     return [title for (title,) in rows(database, "SELECT title FROM items ORDER BY number")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "days", "again"), [("numbers", 0, False), ("numbers", 2, True), ("refresh", 0, True)]
 )
 def test_an_interrupted_pass_goes_on_unless_it_is_old_or_a_refresh(
-    tracker: Tracker, database: Path, tmp_path: Path, option: str, days: int, again: bool
+    tracker: GitHub, database: Path, tmp_path: Path, option: str, days: int, again: bool
 ) -> None:
     interrupted(tracker, database, datetime.now(UTC) - timedelta(days=days, minutes=1))
     listed = tmp_path / "numbers.txt"
@@ -316,27 +257,3 @@ def test_an_interrupted_pass_goes_on_unless_it_is_old_or_a_refresh(
     assert done.returncode == 0, done.stderr
     assert len(titles(database)) == 3
     assert (titles(database)[0] == "Changed") is again
-
-
-@pytest.mark.parametrize("bad", ["", "none", "5;7", "0", "99999999999", "/no/such/file", "-3"])
-def test_a_refresh_that_names_nothing_is_an_error(bad: str) -> None:
-    with pytest.raises(InputError, match="--refresh"):
-        wanted_numbers(bad)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--refresh", "5", "--numbers", "x.txt"), "do not go together"),
-        (("--refresh", "5", "--source", "catalog"), "does not go with --source catalog"),
-        (("--check-numbers", "--source", "catalog"), "does not go with --source catalog"),
-        (("--replay", "x.jsonl"), "--replay reads the stored pages alone, not x.jsonl"),
-        (("--replay", "--numbers", "x.txt", "--since", "2024-01-01"), "--since, --numbers: does not go with --replay"),
-        (("--replay", "--check-numbers", "--label", "x"), "--label, --check-numbers: does not go with --replay"),
-        (("--numbers", "5"), "--numbers 5: no such file; for item numbers write --refresh 5"),
-    ],
-)
-def test_options_that_exclude_each_other_are_refused(options: tuple[str, ...], words: str) -> None:
-    done = run_embers("mine", *options)
-    assert done.returncode == 3
-    assert words in done.stderr

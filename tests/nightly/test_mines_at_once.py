@@ -8,14 +8,11 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from support import rows, run_embers, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow]
 ITEMS = 400
 BUSY = 5
 ROUNDS = 60

@@ -6,34 +6,26 @@ import json
 from collections import defaultdict
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from servers.tracker import START, Answered, Tracker, empty, filled, moment
+from servers.github import Answered, GitHub, filled
+from servers.tracker import START, moment
 from support import rest
 from torch_embers.errors import ShortListingError, SourceError, UnknownRepositoryError
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.github.rest import timeline
 from torch_embers.normalize import now_utc
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 REPO = "alice/bugs"
 FUTURE = "2099-01-01T00:00:00Z"
-
-
-@pytest.fixture
-def tracker() -> Iterator[Tracker]:
-    with Tracker() as server:
-        yield server
 
 
 class Mined:
     """What several runs read, each from the cursors of the one before it; of each key what came last."""
 
-    def __init__(self, tracker: Tracker, *tokens: str) -> None:
+    def __init__(self, tracker: GitHub, *tokens: str) -> None:
         self.tracker, self.tokens = tracker, tokens
         self.state: dict[str, str] = {}
         self.tables: dict[str, dict[Any, Any]] = defaultdict(dict)
@@ -58,7 +50,7 @@ class Mined:
 
 @pytest.mark.parametrize("moved", [1, 25])
 @pytest.mark.parametrize("behind", [3, 9, 27])
-def test_old_events_of_a_transferred_item_end_no_list(tracker: Tracker, behind: int, moved: int) -> None:
+def test_old_events_of_a_transferred_item_end_no_list(tracker: GitHub, behind: int, moved: int) -> None:
     repository = filled(tracker, 12)
     mined = Mined(tracker, "t")
     mined.run()
@@ -72,7 +64,7 @@ def test_old_events_of_a_transferred_item_end_no_list(tracker: Tracker, behind: 
     assert mined.count("events") == len(repository.events)
 
 
-def test_a_bound_is_not_met_by_a_single_old_event(tracker: Tracker) -> None:
+def test_a_bound_is_not_met_by_a_single_old_event(tracker: GitHub) -> None:
     repository = filled(tracker, 12)
     bound = repository.clock
     for _ in range(20):
@@ -83,7 +75,7 @@ def test_a_bound_is_not_met_by_a_single_old_event(tracker: Tracker) -> None:
     assert mined.count("events") >= 20
 
 
-def test_a_quiet_list_of_events_is_asked_for_once(tracker: Tracker) -> None:
+def test_a_quiet_list_of_events_is_asked_for_once(tracker: GitHub) -> None:
     repository = filled(tracker, 60)
     mined = Mined(tracker, "t")
     mined.run()
@@ -96,7 +88,7 @@ def test_a_quiet_list_of_events_is_asked_for_once(tracker: Tracker) -> None:
 
 
 @pytest.mark.parametrize("page", ["2", "3"])
-def test_no_reference_of_a_bot_is_lost_when_others_leave_the_timeline(tracker: Tracker, page: str) -> None:
+def test_no_reference_of_a_bot_is_lost_when_others_leave_the_timeline(tracker: GitHub, page: str) -> None:
     """References to an item have no id, and a bot makes many within one second."""
     repository = tracker.repository(REPO)
     repository.add(1)
@@ -120,7 +112,7 @@ def test_no_reference_of_a_bot_is_lost_when_others_leave_the_timeline(tracker: T
 
 
 @pytest.mark.parametrize("tokens", [("t",), ()])
-def test_a_record_of_the_future_hides_nothing_that_changes_later(tracker: Tracker, tokens: tuple[str, ...]) -> None:
+def test_a_record_of_the_future_hides_nothing_that_changes_later(tracker: GitHub, tokens: tuple[str, ...]) -> None:
     repository = filled(tracker, 40, pulls=20)
     repository.touch(5)["updated_at"] = FUTURE
     repository.touch(44)["updated_at"] = FUTURE
@@ -141,7 +133,7 @@ def test_a_record_of_the_future_hides_nothing_that_changes_later(tracker: Tracke
         assert mined.changed("pulls") == 8
 
 
-def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: Tracker) -> None:
+def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: GitHub) -> None:
     repository = filled(tracker, 8)
 
     def dated(answered: Answered) -> Answered:
@@ -169,7 +161,7 @@ def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: Tracke
 
 @pytest.mark.parametrize(("path", "tokens"), [("/issues", ()), ("/pulls", ("t",)), ("/issues/events", ("t",))])
 def test_a_list_that_is_read_newest_first_goes_back_behind_what_may_still_come_to_light(
-    tracker: Tracker, path: str, tokens: tuple[str, ...]
+    tracker: GitHub, path: str, tokens: tuple[str, ...]
 ) -> None:
     repository = tracker.repository(REPO)
     for number in range(1, 41):
@@ -202,7 +194,7 @@ def test_a_list_that_is_read_newest_first_goes_back_behind_what_may_still_come_t
         assert mined.changed("pulls" if path == "/pulls" else "items") == 3
 
 
-def test_pages_full_of_records_of_the_future_end(tracker: Tracker) -> None:
+def test_pages_full_of_records_of_the_future_end(tracker: GitHub) -> None:
     repository = filled(tracker, 60)
     for number in range(10, 50):
         repository.touch(number)["updated_at"] = f"2099-01-01T00:00:{number:02d}Z"
@@ -214,7 +206,7 @@ def test_pages_full_of_records_of_the_future_end(tracker: Tracker) -> None:
     assert len(tracker.requests("/issues")) < 60
 
 
-def test_the_servers_date_says_what_the_future_is(tracker: Tracker) -> None:
+def test_the_servers_date_says_what_the_future_is(tracker: GitHub) -> None:
     repository = filled(tracker, 8)
     repository.touch(5)["updated_at"] = moment(9_000)
     date = "Mon, 01 Jan 2024 10:00:00 GMT"
@@ -228,13 +220,9 @@ def test_the_servers_date_says_what_the_future_is(tracker: Tracker) -> None:
 # ---- pages that come in part
 
 
-def cut(answered: Answered) -> Answered:
-    return Answered(answered.body[:4])
-
-
 @pytest.mark.parametrize("first", [False, True])
 @pytest.mark.parametrize(("listing", "tokens"), [("/issues", ()), ("/issues/events", ("t",)), ("/pulls", ("t",))])
-def test_a_cut_first_page_ends_no_list(tracker: Tracker, listing: str, tokens: tuple[str, ...], first: bool) -> None:
+def test_a_cut_first_page_ends_no_list(tracker: GitHub, listing: str, tokens: tuple[str, ...], first: bool) -> None:
     repository = filled(tracker, 30, pulls=30)
     mined = Mined(tracker, *tokens)
     if not first:
@@ -242,7 +230,7 @@ def test_a_cut_first_page_ends_no_list(tracker: Tracker, listing: str, tokens: t
     for number in range(20, 55):
         repository.touch(number, title="Changed")
         repository.event(number)
-    tracker.fault(cut, listing, page=None)
+    tracker.fault("cut_page", listing, page=None)
     mined.run()
     assert tracker.met.total() == 1
     if listing == "/issues/events":
@@ -251,14 +239,14 @@ def test_a_cut_first_page_ends_no_list(tracker: Tracker, listing: str, tokens: t
         assert (mined.changed(), mined.changed("pulls")) == ((35, 0) if listing == "/issues" else (35, 24))
 
 
-def test_a_first_page_that_stays_cut_is_an_error_and_the_next_run_completes(tracker: Tracker) -> None:
+def test_a_first_page_that_stays_cut_is_an_error_and_the_next_run_completes(tracker: GitHub) -> None:
     repository = filled(tracker, 30)
     mined = Mined(tracker, "t")
     mined.run()
     for _ in range(35):
         repository.event(1)
-    tracker.fault(cut, "/issues/events", times=1_000, page=None)
-    tracker.fault(cut, "/issues/events", times=1_000, page="1")
+    tracker.fault("cut_page", "/issues/events", times=1_000, page=None)
+    tracker.fault("cut_page", "/issues/events", times=1_000, page="1")
     with pytest.raises(SourceError, match="cursor is kept"):
         mined.run()
     tracker.heal()
@@ -281,7 +269,7 @@ def test_a_first_page_that_stays_cut_is_an_error_and_the_next_run_completes(trac
     ],
 )
 def test_a_repository_that_is_deleted_while_it_is_read_is_a_named_error(
-    tracker: Tracker, path: str, query: dict[str, str], scope: dict[str, str]
+    tracker: GitHub, path: str, query: dict[str, str], scope: dict[str, str]
 ) -> None:
     filled(tracker, 30, pulls=12)
     tracker.before(tracker.repositories.clear, path, **query)
@@ -289,7 +277,7 @@ def test_a_repository_that_is_deleted_while_it_is_read_is_a_named_error(
         Mined(tracker, "t").run(**scope)
 
 
-def test_items_of_a_repository_that_is_gone_become_no_tombstones(tracker: Tracker) -> None:
+def test_items_of_a_repository_that_is_gone_become_no_tombstones(tracker: GitHub) -> None:
     repository = filled(tracker, 5)
     repository.delete(2)
     source = NumbersSource(rest(tracker.url, REPO, "t"), [1, 2, 3, 4], frozenset(range(1, 6)))
@@ -301,19 +289,18 @@ def test_items_of_a_repository_that_is_gone_become_no_tombstones(tracker: Tracke
     assert read == {1: False, 2: True, 3: False}
 
 
-def test_numbers_of_a_repository_without_issues_become_no_tombstones(tracker: Tracker) -> None:
+def test_numbers_of_a_repository_without_issues_become_no_tombstones(tracker: GitHub) -> None:
     filled(tracker, 3)
-    disabled = Answered({"message": "Issues are disabled for this repo"}, 410)
-    tracker.fault(lambda _: disabled, "/issues/1")
+    tracker.fault("gone_410", "/issues/1")
     with pytest.raises(SourceError, match="disabled"):
         list(NumbersSource(rest(tracker.url, REPO, "t"), [1], frozenset({1})).batches({}))
 
 
-@pytest.mark.parametrize("status", [404, 410])
-def test_an_item_without_its_timeline_is_gone_only_if_the_item_is(tracker: Tracker, status: int) -> None:
+@pytest.mark.parametrize("fault", ["not_found_404", "gone_without_words_410"])
+def test_an_item_without_its_timeline_is_gone_only_if_the_item_is(tracker: GitHub, fault: str) -> None:
     repository = filled(tracker, 3)
     source = NumbersSource(rest(tracker.url, REPO, "t"), [1, 2], frozenset({1, 2}))
-    tracker.fault(lambda _: Answered({"message": "Not Found"}, status), "/issues/1/timeline")
+    tracker.fault(fault, "/issues/1/timeline")
     with pytest.raises(SourceError, match="#1 is there, but its timeline is not"):
         list(source.batches({}))
     tracker.before(lambda: repository.delete(2), "/issues/2/timeline")
@@ -325,14 +312,14 @@ def test_an_item_without_its_timeline_is_gone_only_if_the_item_is(tracker: Track
 
 
 @pytest.mark.parametrize("again", [False, True])
-def test_an_empty_list_of_comments_is_confirmed_by_the_items_even_in_a_later_run(tracker: Tracker, again: bool) -> None:
+def test_an_empty_list_of_comments_is_confirmed_by_the_items_even_in_a_later_run(tracker: GitHub, again: bool) -> None:
     repository = filled(tracker, 12)
     mined = Mined(tracker, "t")
     if again:
         mined.run()
         for number in range(1, 13):
             repository.comment(number)
-    tracker.fault(empty, "/issues/comments", times=1_000)
+    tracker.fault("empty_page", "/issues/comments", times=1_000)
     for _ in range(2):  # in the second run no item is listed that has comments
         with pytest.raises(ShortListingError, match="again later"):
             mined.run()
@@ -341,7 +328,7 @@ def test_an_empty_list_of_comments_is_confirmed_by_the_items_even_in_a_later_run
     assert mined.count("comments") == len(repository.comments)
 
 
-def test_a_tracker_without_comments_is_none_to_ask_again(tracker: Tracker) -> None:
+def test_a_tracker_without_comments_is_none_to_ask_again(tracker: GitHub) -> None:
     repository = tracker.repository(REPO)
     repository.add(1)
     repository.remark(repository.add(2, kind="pull")["number"])
@@ -354,10 +341,9 @@ def test_a_tracker_without_comments_is_none_to_ask_again(tracker: Tracker) -> No
     mined.run()
 
 
-def test_a_link_to_another_server_is_an_error_and_the_next_run_completes(tracker: Tracker) -> None:
+def test_a_link_to_another_server_is_an_error_and_the_next_run_completes(tracker: GitHub) -> None:
     filled(tracker, 25)
-    other = f'<http://other.example/repos/{REPO}/issues?page=2>; rel="next"'
-    tracker.fault(lambda a: Answered(a.body, a.status, a.headers | {"Link": other}), "/issues")
+    tracker.fault("foreign_link", "/issues")
     mined = Mined(tracker)
     with pytest.raises(SourceError, match="another server"):
         mined.run()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers.tracker import Tracker, filled
+from servers.github import GitHub, filled
 from support import COMPARED, graphql, rest, rows, snapshot
 from torch_embers.errors import SourceError
 from torch_embers.mine import runner
@@ -14,22 +14,14 @@ from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
-    from servers import stand_ins
     from torch_embers.mine.runner import Report
 
 OLD, NEW = "alice/bugs", "alice/insects"
 
 
-@pytest.fixture
-def tracker() -> Iterator[Tracker]:
-    with Tracker() as server:
-        yield server
-
-
-def mined(tracker: Tracker, database: Path, repo: str = OLD) -> Report:
+def mined(tracker: GitHub, database: Path, repo: str = OLD) -> Report:
     return runner.mine(Store(database), rest(tracker.url, repo, "t"))
 
 
@@ -48,9 +40,8 @@ def names(database: Path) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("asked", [OLD, NEW])
-def test_a_renamed_repository_is_not_stored_twice(tracker: Tracker, database: Path, asked: str) -> None:
+def test_a_renamed_repository_is_not_stored_twice(tracker: GitHub, database: Path, asked: str) -> None:
     repository = filled(tracker, 30, 10)
     repository.touch(5, body=f"fixes {OLD}#4")
     other = {"number": 8, "repository_url": f"x/repos/{OLD}"}
@@ -70,8 +61,7 @@ def test_a_renamed_repository_is_not_stored_twice(tracker: Tracker, database: Pa
     assert len(tracker.asked) <= 17, "short first pages of two lists are asked about, too"
 
 
-@pytest.mark.slow
-def test_a_replay_renames_at_the_same_place(tracker: Tracker, database: Path) -> None:
+def test_a_replay_renames_at_the_same_place(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 30, 10)
     repository.touch(5, body=f"fixes {OLD}#4")
     mined(tracker, database)
@@ -83,8 +73,7 @@ def test_a_replay_renames_at_the_same_place(tracker: Tracker, database: Path) ->
     assert snapshot(database, [*COMPARED, "repositories"]) == before
 
 
-@pytest.mark.slow
-def test_rows_that_an_older_release_stored_under_both_names_come_together(tracker: Tracker, database: Path) -> None:
+def test_rows_that_an_older_release_stored_under_both_names_come_together(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 20)
     mined(tracker, database)
     whole = snapshot(database, ["items", "comments", "events"])
@@ -104,8 +93,7 @@ def test_rows_that_an_older_release_stored_under_both_names_come_together(tracke
     }
 
 
-@pytest.mark.slow
-def test_a_repository_that_takes_over_the_old_name_is_not_merged(tracker: Tracker, database: Path) -> None:
+def test_a_repository_that_takes_over_the_old_name_is_not_merged(tracker: GitHub, database: Path) -> None:
     filled(tracker, 12)
     mined(tracker, database)
     tracker.rename(1, NEW)
@@ -118,8 +106,7 @@ def test_a_repository_that_takes_over_the_old_name_is_not_merged(tracker: Tracke
     assert snapshot(database) == before
 
 
-@pytest.mark.slow
-def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: Tracker, database: Path) -> None:
+def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: GitHub, database: Path) -> None:
     filled(tracker, 3)
     mined(tracker, database)
     del tracker.repositories[1]
@@ -129,8 +116,7 @@ def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: Track
     assert rows(database, "SELECT count(*) FROM items") == [(3,)]
 
 
-@pytest.mark.slow
-def test_a_transferred_item_is_found_where_it_went(tracker: Tracker, database: Path) -> None:
+def test_a_transferred_item_is_found_where_it_went(tracker: GitHub, database: Path) -> None:
     repository = filled(tracker, 6)
     filled(tracker, 3, name="alice/other", repo_id=77)
     mined(tracker, database)
@@ -142,8 +128,7 @@ def test_a_transferred_item_is_found_where_it_went(tracker: Tracker, database: P
     assert gone == [(4, "alice/other#2"), (5, None)]
 
 
-@pytest.mark.slow
-def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: Tracker, database: Path) -> None:
+def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: GitHub, database: Path) -> None:
     filled(tracker, 6)
     mined(tracker, database)
     tracker.before(lambda: tracker.rename(1, NEW), "/issues/3")
@@ -152,23 +137,15 @@ def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: T
     assert rows(database, "SELECT count(*) FROM items WHERE deleted_at IS NOT NULL") == [(0,)]
 
 
-@pytest.mark.servers
-def test_a_repository_renamed_between_two_mines_by_graphql_stays_one(
-    graphql_server: stand_ins.GraphQLStandIn, database: Path
-) -> None:
-    graphql_server.restore()
-    try:
-        graphql_server.reset_counters()
-        runner.mine(Store(database), graphql(graphql_server.url, "pytorch/pytorch"))
-        first = len(graphql_server.counters()["queries"])
-        whole = snapshot(database, ["items", "comments", "pull_files"])
-        graphql_server.rename_repo("pytorch/pytorch", "pytorch/torch")
-        graphql_server.reset_counters()
-        runner.mine(Store(database), graphql(graphql_server.url, "pytorch/pytorch"))
-        asked = len(graphql_server.counters()["queries"])
-    finally:
-        graphql_server.restore()
+def test_a_repository_renamed_between_two_mines_by_graphql_stays_one(server: GitHub, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, "pytorch/pytorch"))
+    pages = [query["name"] for query in server.queries].count("issues")
+    whole = snapshot(database, ["items", "comments", "pull_files"])
+    server.rename_repo("pytorch/pytorch", "pytorch/torch")
+    server.forget()
+    runner.mine(Store(database), graphql(server.url, "pytorch/pytorch"))
     assert snapshot(database, whole) == {
         table: sorted((("pytorch/torch", *row[1:]) for row in found), key=repr) for table, found in whole.items()
     }
-    assert asked < first / 2  # only what may have changed is read again
+    again = [query["name"] for query in server.queries].count("issues")
+    assert again == 1 < pages, "only what may have changed is read again"
