@@ -210,7 +210,7 @@ def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_know
 
 def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(site: Path) -> None:
     with server(site, 0) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         address = f"http://127.0.0.1:{running.server_port}"
         page = requests.get(f"{address}/index.html", timeout=60)
         assert page.status_code == 200
@@ -257,7 +257,7 @@ def test_served_documentation_alone_may_run_its_own_scripts(site: Path, tmp_path
     (copy / "docs").mkdir()
     (copy / "docs" / "index.html").write_text("<script>1</script>", encoding="utf-8")
     with server(copy, 0) as running:
-        threading.Thread(target=running.serve_forever, daemon=True).start()
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
         connection = http.client.HTTPConnection("127.0.0.1", running.server_port, timeout=60)
         policies = {}
         for name in ("/docs/index.html", "/docs/../index.html", "/docs/%2e%2e/index.html", "/docsx", "/index.html"):

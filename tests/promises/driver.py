@@ -360,7 +360,7 @@ class Tracker:
                 """A client that was killed is no news."""
 
         self.server = Server(("127.0.0.1", 0), Handler)
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.settings = {
             **HASTY,
             "EMBERS_API_URL": f"http://127.0.0.1:{self.server.server_port}",

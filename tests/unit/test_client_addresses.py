@@ -46,7 +46,7 @@ class _Redirecting(BaseHTTPRequestHandler):
 def redirecting(status: int, location: str) -> Iterator[tuple[str, type[_Redirecting]]]:
     handler = type("Handler", (_Redirecting,), {"status": status, "location": location, "answered": 0})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_address[1]}", handler
         server.shutdown()
 
