@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from servers.tracker import Tracker, filled
+from servers.github import GitHub, filled
 from support import Recorded, rest, rows
 from torch_embers.errors import NotReachableError, RateLimitError, SourceError, StoreCorruptError
 from torch_embers.link import stage
@@ -132,7 +132,7 @@ def test_small_batches_that_come_soon_are_written_together() -> None:
 
 
 def test_a_comment_whose_author_was_deleted_ends_no_mine(database: Path) -> None:
-    with Tracker() as tracker:
+    with GitHub() as tracker:
         repository = filled(tracker, 9)
         repository.comments[0]["user"] = None
         report = runner.mine(Store(database), rest(tracker.url, "alice/bugs", "token"))
