@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 NOT_OF_THE_CATALOG = {
     **dict.fromkeys(("figure_8", "figure_8_raw", "figure_8_steps"), "times of one machine"),
     **dict.fromkeys(("figure_9", "figure_9_raw", "figure_9_explained"), "times of one machine"),
-    **dict.fromkeys(("advisories", "closings", "confirming", "reported", "wheel_lines"), "measured once, and shipped"),
+    **dict.fromkeys(
+        ("advisories", "closings", "confirming", "forced_capability", "reported", "wheel_lines"),
+        "measured once, and shipped",
+    ),
     **dict.fromkeys(("prevalence", "prevalence_items"), "count predictions, whose last digits depend on the processor"),
 }
 """Committed CSV files that `embers study` does not make from the catalog alone, each with the reason."""
