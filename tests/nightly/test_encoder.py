@@ -10,7 +10,6 @@ import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,16 +155,6 @@ def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
     assert about.model_id.partition("/")[0] in {pair.model for pair in SearchRules.load().pairs}
 
 
-def test_the_shipped_encoder_knows_what_belongs_together() -> None:
-    embedder = embed.load_embedder(threads=1)
-    assert embedder.model_id.startswith(f"{SHIPPED_EMBEDDER}@")
-    stride, layout, loader = embedder.encode(
-        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
-    )
-    assert stride @ layout > stride @ loader + 0.1
-    assert np.isclose(np.linalg.norm(stride), 1, atol=1e-5)
-
-
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shipped encoder that is loaded in its place."""
@@ -235,20 +224,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
         ("", DEFAULT_EMBEDDER),
     ],
 )
-def test_a_classifier_or_a_database_is_read_with_its_own_encoder(asked: list[str], model: str, loaded: str) -> None:
+def test_a_classifier_or_a_database_is_read_with_its_own_encoder_unless_a_setting_names_one(
+    asked: list[str], model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embed.load_matching(model)
-    assert asked == [loaded]
-
-
-def test_a_setting_outranks_the_encoder_of_a_classifier(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
-    embed.load_matching("all-MiniLM-L6-v2@53aa51172d14")
-    assert asked == ["nobody/else"]
-
-
-def test_the_shipped_classifier_names_an_encoder_that_can_be_loaded(asked: list[str]) -> None:
-    embed.load_matching(Bundle.load(shipped_folder()).embedding)
-    assert asked[0] in (SHIPPED_EMBEDDER, weights.DEFAULT_MODEL)
+    embed.load_matching(model)
+    assert asked == [loaded, "nobody/else"]
 
 
 def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(

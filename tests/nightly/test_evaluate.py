@@ -19,7 +19,6 @@ pytest.importorskip("sklearn")
 from labelled import embed, examples
 from labelled import items as table_of
 from support import run_embers
-from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import questions
@@ -28,7 +27,7 @@ from torch_embers.errors import InputError
 from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
-from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, items
+from torch_embers.evaluate.gold_evaluation import Wanted, evaluate, items
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
 from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
@@ -144,11 +143,6 @@ def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: p
     [report] = evaluate(store, wanted, lambda: embed, Quiet()).reports
     assert 100 < report.texts < 400
     assert "before 2023-01-01" in report.notes[-1]
-
-
-def item(number: int, label: str = "", text: str = "text") -> Item:
-    labels = {"s": label} if label else {}
-    return Item(text, GoldItem("o/r", number, labels, {"s": "human:x"}, None))
 
 
 def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_half_alone() -> None:

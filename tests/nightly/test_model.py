@@ -8,7 +8,6 @@ import pytest
 pytest.importorskip("sklearn")
 
 from labelled import OPS, examples, items
-from protocols import TRIED
 from torch_embers.classify.learning.calibration import (
     RISK,
     fit_temperature,
@@ -42,13 +41,6 @@ def test_out_of_fold_probabilities_come_from_models_that_saw_neither_text_nor_gr
     assert model.out_of_fold is not None
     assert (model.out_of_fold[24:].argmax(axis=1) != odd).all()
     assert best(model, texts[-1:]) == ["odd"]
-
-
-def test_without_calibration_the_most_likely_class_is_the_same(fitted: Classifier) -> None:
-    texts, labels = examples()
-    raw = Classifier("consequence", Settings(folds=0)).fit(items(texts), labels, range(len(texts)))
-    assert best(raw, OPS) == best(fitted, OPS)
-    assert raw.answers(raw.predict_proba(items(OPS)))[2].all()
 
 
 def test_a_model_that_learned_nothing_useful_abstains_rather_than_guesses() -> None:
@@ -87,24 +79,10 @@ def test_a_threshold_promises_too_much_no_more_often_than_its_risk_allows() -> N
     assert worse <= 400 * RISK + 3 * (400 * RISK * (1 - RISK)) ** 0.5
 
 
-def test_a_class_of_one_example_and_a_text_in_another_script_can_be_learned() -> None:
-    texts, labels = examples(10)
-    texts, labels = [*texts, "разные результаты 不一致 🐛"], [*labels, "silent_correctness"]
-    model = Classifier("c").fit(items(texts), labels)
-    assert model.trained_on["silent_correctness"] == 1
-    assert model.predict_proba(items(texts)).shape == (31, 4)
-
-
 def test_texts_without_a_usable_term_leave_the_vote_to_the_vectors() -> None:
     vectors = np.eye(12, dtype=np.float32)
     model = Classifier("c").fit(items(["!"] * 12, vectors), ["a", "b"] * 6)
     assert model.predict_proba(items(["?"], vectors[:1])).shape == (1, 2)
-
-
-def test_every_setting_that_the_published_protocols_choose_among_can_be_learned() -> None:
-    texts, labels = examples(4)
-    for settings in TRIED:
-        assert len(Classifier("c", settings).fit(items(texts), labels).classes) == len(set(labels))
 
 
 def test_votes_decide_where_words_say_nothing_and_an_unmeasured_function_counts_too() -> None:

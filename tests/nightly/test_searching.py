@@ -154,6 +154,7 @@ def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(libr
         (ItemFilter(repo="x/y"), {("x/y", 1)}),
         (ItemFilter(operator="conv_transpose2d"), {(REPO, 1), (REPO, 2)}),
         (ItemFilter(repo=REPO, items=(f"{REPO}#5",)), {(REPO, 5)}),
+        (ItemFilter(repo=REPO, items=(f"{REPO}#77",)), set()),
     ],
 )
 def test_only_items_that_pass_the_filter_are_found(
@@ -163,15 +164,12 @@ def test_only_items_that_pass_the_filter_are_found(
     assert {(hit.repo, hit.number) for hit in found.hits} == numbers
 
 
-def test_a_filter_that_nothing_passes_finds_nothing(library: Store) -> None:
-    wanted = ItemFilter(repo=REPO, items=(f"{REPO}#77",))
-    assert command.similar(library, REPO, 1, 9, wanted).hits == []
-
-
 @settings(max_examples=example_count(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30).filter(lambda text: text.strip() and "nan" not in text.lower()), st.integers(1, 9))
 def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:
-    assert len(command.search(library, text, k, embedder=Words()).hits) <= k
+    hits = command.search(library, text, k, embedder=Words()).hits
+    assert len(hits) <= k
+    assert all(-1.001 <= hit.cosine <= 1.001 for hit in hits if hit.cosine is not None)
 
 
 @pytest.mark.parametrize(

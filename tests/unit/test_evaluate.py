@@ -20,12 +20,11 @@ from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import Question
 from torch_embers.errors import InputError
-from torch_embers.evaluate.compare import Report, compare, held_out
+from torch_embers.evaluate.compare import compare, held_out
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
 from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, groups_of, usable
-from torch_embers.evaluate.learners import Majority, TfidfBaseline
-from torch_embers.evaluate.show import confusion_lines
+from torch_embers.evaluate.learners import Majority
 from torch_embers.statistics.agreement import between
 from torch_embers.statistics.splits import Split
 from torch_embers.store.store import Store
@@ -158,18 +157,6 @@ def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
 
 
 # ---- what is printed, written and drawn ----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def report() -> Report:
-    texts, labels = examples(12)
-    return compare("a/b c", table(texts), labels, range(36), (Majority(), TfidfBaseline()))
-
-
-def test_the_table_of_confusions_has_a_line_per_class(report: Report) -> None:
-    lines = confusion_lines(report)
-    assert [line.split()[:2] for line in lines[1:]] == [["1", "crash"], ["2", "hang"], ["3", "performance"]]
-    assert len({len(line) for line in lines}) == 1
 
 
 @pytest.mark.parametrize(
