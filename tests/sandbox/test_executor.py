@@ -8,7 +8,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ import pytest
 from helpers.executor import BAD, FIXED, GOOD, NEW, builds, fixed_case, home, put_item, registry  # noqa: F401 - fixtures
 from support import Recorded, case_of, case_text, eventually, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
-from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
@@ -107,14 +105,17 @@ IMPOSTORS = {
 }
 
 
-@pytest.mark.parametrize("name", IMPOSTORS)
-def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry, name: str) -> None:
-    code, meta, verdict = IMPOSTORS[name]
-    case = case_of(code, f"pt1_{name}", **meta)
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case], [NEW])
-    assert verdicts(cells) == {(case.name, NEW): verdict}
+def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry) -> None:
+    cases = [case_of(code, f"pt1_{name}", **meta) for name, (code, meta, _) in IMPOSTORS.items()]
+    cases.append(case_of(name="pt1_of_another_device", requires=["mps"]))
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, cases, [NEW])
+    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, _, verdict) in IMPOSTORS.items()}
+    assert verdicts(cells) == wanted | {("pt1_of_another_device", NEW): "untestable"}
     noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
-    assert not any(noticed), "it has no fault to inject, so none can have been noticed"
+    assert not any(noticed), "they have no fault to inject, so none can have been noticed"
+    assert rows(
+        tmp_path / "e.duckdb", "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
+    ) == [(0,)]
 
 
 def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
@@ -161,13 +162,6 @@ def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path
     cells = sweep(Store(tmp_path / "e.duckdb"), registry, [parse(text, "x1", "extracted")], [NEW])
     assert verdicts(cells) == {("x1", NEW): "changed"}
     assert rows(tmp_path / "e.duckdb", "SELECT DISTINCT profile FROM runs") == [("hostile",)]
-
-
-def test_what_the_build_cannot_run_is_not_run(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    cells = sweep(store, registry, [case_of(requires=["mps"])], [NEW])
-    assert verdicts(cells) == {("pt1_example", NEW): "untestable"}
-    assert rows(store.path, "SELECT count(*) FROM runs") == [(0,)]
 
 
 # ---- keeping -------------------------------------------------------------------------------------------------------
@@ -282,27 +276,21 @@ print("done")
 @pytest.mark.serial
 @pytest.mark.timeout(900)
 def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
-    """The moment is so many verdicts after the start and a bit: that does not depend on how quick the machine is."""
+    """The moment is so many verdicts after the start: that does not depend on how quick the machine is."""
     generator = random.Random(11)
     paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
-    for attempt in range(2):
-        database = tmp_path / f"e{attempt}.duckdb"
-        script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
-        for _ in range(4):
-            with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
-                assert driver.stdout is not None
-                for _ in range(generator.randrange(9)):
-                    driver.stdout.readline()
-                time.sleep(generator.uniform(0, 0.5))
-                driver.kill()
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.endswith("done\n")
-        doubled = rows(
-            database,
-            "SELECT count(*) FROM (SELECT 1 FROM runs GROUP BY case_hash, build, environment, batch, planted, attempt "
-            "HAVING count(*) > 1)",
-        )
-        assert doubled == [(0,)]
+    database = tmp_path / "e.duckdb"
+    script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
+    for _ in range(4):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            for _ in range(generator.randrange(9)):
+                driver.stdout.readline()
+            driver.kill()
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("done\n")
+    key = "case_hash, build, environment, batch, planted, attempt"
+    assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
 
     def nobody_is_left() -> bool:
         left = subprocess.run(["pgrep", "-f", str(registry.folder)], capture_output=True, text=True, check=False).stdout
@@ -427,7 +415,6 @@ def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry
     [
         ((BAD,), "fixed", "undecided_absent"),
         ((BAD, NEW), "regressed", "undecided_occurs"),
-        ((BAD, GOOD, NEW), "regressed", "undecided_occurs"),
     ],
 )
 def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
@@ -454,16 +441,10 @@ def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Re
     assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
     put_item(store, 2, "closed")
     both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    assert check_again(store, registry, [both], only="closed").counts == {"fixed": 1}
-
-
-def test_an_absence_that_nobody_asked_for_is_not_confirmed_again_and_again(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "open")
-    put_item(store, 2, "closed")
-    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    fresh = [check_again(store, registry, [both], only="closed").fresh for _ in range(2)]
-    assert fresh == [3, 0]
+    first = check_again(store, registry, [both], only="closed")
+    assert (first.counts, first.fresh > 0) == ({"fixed": 1}, True)
+    again = check_again(store, registry, [both], only="closed")
+    assert again.fresh == 0, "an absence that nobody asked for is not confirmed again and again"
 
 
 @pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
@@ -554,12 +535,6 @@ def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == 6 for line in table)
     assert "python pt1_example.py" in text
-
-
-def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> None:
-    [(oldest, newest)] = rows(told.path, "SELECT min(ran_at), max(ran_at) FROM runs")
-    assert oldest <= newest
-    assert newest.isoformat() <= now_utc()
 
 
 def test_without_a_complete_sandbox_only_cases_by_hand_are_run() -> None:
