@@ -74,6 +74,12 @@ def cluster(home: Path) -> Iterator[Any]:
         yield made
 
 
+def paths_of_tests() -> list[str]:
+    """Folders from which a driver of its own imports this file, what it imports, and embers."""
+    own = Path(__file__).resolve()
+    return [str(path) for path in (own.parent, own.parents[1], Path(bank.__file__).parents[2])]
+
+
 # ---- bisections ----------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +153,7 @@ def test_a_bisection_whose_driver_and_then_a_node_are_killed_comes_to_the_same(
 ) -> None:
     here = bisected(tmp_path / "here.duckdb", home, Where())
     database = tmp_path / "there.duckdb"
-    path = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
+    path = paths_of_tests()
     script = BISECTION.format(path=path, database=str(database), home=str(home), address=cluster.address)
     with nodes_of(cluster, {}, {}) as added:
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
@@ -215,7 +221,7 @@ def test_a_hunt_whose_driver_and_then_a_node_are_killed_finds_what_one_machine_f
     here = hunted(tmp_path / "here", registry, Where())
     assert [row["op"] for row in here if row["ended"]] == []
     assert {found["id"] for row in here for found in row["findings"]}, "the operators are such that something is found"
-    out, path = tmp_path / "there", [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
+    out, path = tmp_path / "there", paths_of_tests()
     script = HUNT.format(path=path, out=str(out), home=str(home), address=cluster.address)
     with nodes_of(cluster, {}, {}) as added:
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
@@ -397,20 +403,6 @@ def test_a_ray_of_our_own_listens_on_the_loopback_address_alone(tmp_path: Path) 
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["bisect", "--predicate", "true", "--executor", "ray"], "--predicate runs on this machine only"),
-        (["bisect", "pt1", "--executor", "cloud"], "use local or ray"),
-        (["hunt", "--address", "h:1"], "give --executor ray with it"),
-        (["classify", "--address", "h:1"], "give --executor ray with it"),
-    ],
-)
-def test_options_that_do_not_fit_are_named(words: Sequence[str], said: str, tmp_path: Path) -> None:
-    more = [] if words[0] == "hunt" else ["--database", str(tmp_path / "none.duckdb")]
-    assert_clean_error(run_embers(*words, *more), 3, said)
 
 
 @pytest.mark.parametrize("words", [["hunt"], ["classify"], ["bisect", "--script", __file__]])
