@@ -195,13 +195,6 @@ def test_strange_items_get_a_label_or_an_abstention(
     assert "#12 has no vector" in alone.err
 
 
-def test_an_item_that_lost_its_text_is_no_error(embers: Callable[..., Done], database: Path, model: Path) -> None:
-    filled(database, item(1, "wrong gradient"))
-    embers("classify", "--model", model, "--database", database).went_well()
-    filled(database, replace(item(1, "", ""), updated_at="2025-01-01T00:00:00Z"))
-    embers("classify", "--model", model, "--database", database).went_well()
-
-
 # ---- gold ----------------------------------------------------------------------------------------------------------
 
 
@@ -268,14 +261,6 @@ def test_csv_files_that_cannot_be_used(
         (tmp_path / "test.csv").write_bytes(test)
         arguments += ["--test", tmp_path / "test.csv"]
     embers(*arguments).failed(3, word)
-
-
-def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
-    embers: Callable[..., Done], tmp_path: Path
-) -> None:
-    strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
-    (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
-    embers("evaluate", "--train", tmp_path / "train.csv").went_well()
 
 
 # ---- models --------------------------------------------------------------------------------------------------------
@@ -376,3 +361,11 @@ def test_ctrl_c_is_one_line_and_the_next_run_goes_on(
     done = subprocess.run([*command, "0", str(database), str(model)], capture_output=True, text=True, check=True)
     assert f"14 items labelled, {14 - before} texts embedded" in done.stdout
     assert rows(database, "SELECT count(*), count(DISTINCT text_hash) FROM embeddings") == [(14, 14)]
+
+
+def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
+    embers: Callable[..., Done], tmp_path: Path
+) -> None:
+    strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
+    (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
+    embers("evaluate", "--train", tmp_path / "train.csv").went_well()

@@ -200,33 +200,6 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     assert not any(build["asked_on"] for build in finished["builds"]), "a finished search of a command is not reused"
 
 
-def test_an_interrupted_search_goes_on_with_the_builds_that_it_installed(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry, log, room = Registry(tmp_path / "registry"), tmp_path / "log", [2]
-
-    def installed(_: Settings, version: str, *__: object) -> Build:
-        if not room[0]:
-            raise KeyboardInterrupt
-        room[0] -= 1
-        own = registry.register(fake_python(tmp_path / version, version, version), version)
-        return registry.save(replace(own, managed=True))
-
-    monkeypatch.setattr(install, "known_releases", lambda: list(VERSIONS))
-    monkeypatch.setattr(install, "add_for", installed)
-    monkeypatch.setattr(BuildList, "prefetch", lambda *_: None)
-    request = BisectRequest(predicate=predicate(["2.0.1", "2.1.2"], log), runs=2, install=True)
-    store, wanted = Store(database), Settings(database=database, builds_dir=registry.folder)
-    with pytest.raises(KeyboardInterrupt):
-        bisecting.bisect(store, wanted, request, Silent())
-    asked = log.read_text(encoding="utf-8").split()
-    room[0] = 9
-    made = bisecting.bisect(store, wanted, request, Silent())
-    assert [place.version for place in made.last_change or ()] == ["2.1.2", "2.2.2"]
-    assert set(asked) == {"2.0.1", "2.3.1"}
-    assert log.read_text(encoding="utf-8").split()[len(asked) :].count("2.0.1") == 0, "it is stored"
-
-
 def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: Path, database: Path) -> None:
     registry = Registry(tmp_path / "registry")
     for place, version in enumerate(VERSIONS):
@@ -248,13 +221,6 @@ def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: P
     assert done.returncode == 0, done.stderr
     [change] = json.loads(done.stdout)["changes"]
     assert (change["before"], change["after"]) == ("2.0.1", "2.3.1")
-
-
-def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
-    made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
-    [change] = made["changes"]
-    assert (change["before"], change["after"], change["untestable"]) == ("2.0.1", "2.3.1", ["2.1.2", "2.2.2"])
-    assert "no later than 2.3.1" in made["sentence"]
 
 
 def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: Path) -> None:
@@ -367,14 +333,6 @@ def test_a_bisection_that_is_ended_leaves_no_command_running(
     assert process.returncode == 130, said
     assert b"Traceback" not in said
     eventually(lambda: is_gone(note))
-
-
-def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
-    command = predicate(["2.0.1", "2.1.2"])
-    done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
-    assert done.returncode == 0, done.stderr
-    assert "gone since 2.2.2" in done.stdout
-    assert "no nightlies: nowhere is no folder" in done.stderr
 
 
 def test_a_search_over_nightlies_goes_on_between_the_two_releases_and_ends_with_their_commits(
@@ -521,26 +479,6 @@ def test_the_commits_between_nightlies_are_those_between_their_sources(
             commit_range(clone, "pytorch/pytorch", (first, last), "", [7], rules.load().commits, sources)
 
 
-def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = sorted(path.name for path in wheels.iterdir())
-    page = "".join(f'<a href="../{name.replace("+", "%2B")}#sha256=0">{name}</a>\n' for name in names)
-
-    class Answer:
-        def __enter__(self) -> Answer:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def read(self, _: int) -> bytes:
-            return page.encode()
-
-    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
-    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1", Sources())
-    assert len(places) == 5, "without the wheels nobody knows their commits"
-    assert places[0].addresses[0].startswith("https://index.example/nightly/torch-2.9.0.dev20250801")
-
-
 @pytest.mark.parametrize(
     ("index", "said"),
     [("https://127.0.0.1:1", "does not answer"), ("nowhere", "is no folder of wheels"), ("", "is no folder")],
@@ -607,3 +545,31 @@ def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_p
     assert "redirect.github.com" in made.markdown()
     if tagged:
         assert made.total == 2
+
+
+def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
+    command = predicate(["2.0.1", "2.1.2"])
+    done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
+    assert done.returncode == 0, done.stderr
+    assert "gone since 2.2.2" in done.stdout
+    assert "no nightlies: nowhere is no folder" in done.stderr
+
+
+def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = sorted(path.name for path in wheels.iterdir())
+    page = "".join(f'<a href="../{name.replace("+", "%2B")}#sha256=0">{name}</a>\n' for name in names)
+
+    class Answer:
+        def __enter__(self) -> Answer:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def read(self, _: int) -> bytes:
+            return page.encode()
+
+    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
+    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1", Sources())
+    assert len(places) == 5, "without the wheels nobody knows their commits"
+    assert places[0].addresses[0].startswith("https://index.example/nightly/torch-2.9.0.dev20250801")

@@ -181,24 +181,6 @@ def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_
     assert rows(tmp_path / "e.duckdb", "SELECT count(*) FROM bisection_steps WHERE version = '2.2.2'") == [(0,)]
 
 
-def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: Path) -> None:
-    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS[:2], 1e-5))
-    builds = Registry(home).installed()
-    limits = perf.Rules.load().limits
-
-    class Removes(Silent):
-        def advanced(self, count: int) -> None:
-            shutil.rmtree(tmp_path / "builds" / "2.1.2", ignore_errors=True)
-
-    made = perf.time_calls(builds, [CALL], limits, 6, Removes())
-    assert set(made.times["pool"]) == {"2.0.1"}
-    assert any(at == "2.1.2" and "No such file" in why for _, at, why in made.failed)
-    case = case_of(TIMED.format(slow=dict.fromkeys(VERSIONS, 2.0)))
-    timed = perf_cases.time_cases(builds, [case], limits, 6, Silent())
-    assert set(timed.pairs[case.name]) == {"2.0.1"}
-    assert [(at, "No such file" in why) for _, at, why in timed.failed] == [("2.1.2", True)]
-
-
 @pytest.mark.parametrize(
     ("request_", "said"),
     [

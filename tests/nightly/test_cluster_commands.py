@@ -330,28 +330,6 @@ def test_batches_come_in_order_however_their_parts_come(monkeypatch: pytest.Monk
         assert np.array_equal(one, Near().encode(batch))
 
 
-def test_equal_texts_of_batches_under_way_are_embedded_once(tmp_path: Path, catalog_template: Path) -> None:
-    path = tmp_path / "e.duckdb"
-    shutil.copy(catalog_template, path)
-    store = Store(path)
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("UPDATE items SET title = 'the same title', body = NULL WHERE number % 2 = 0")
-    asked: list[str] = []
-
-    class Eager(Near):
-        def encode_many(self, batches: Any) -> Iterator[Vectors]:
-            for texts in list(batches):  # all are asked for before the first is written
-                asked.extend(texts)
-                yield self.encode(texts)
-
-    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
-        patch.setattr(vectors, "BATCH", 16)
-        made = vectors.embed_items(store, writer, Eager())
-    assert len(asked) == len(set(asked)) == made.embedded
-    assert rows(path, "SELECT count(*) FROM embeddings GROUP BY text_hash HAVING count(*) > 1") == []
-    assert rows(path, "SELECT count(*) FROM model_texts") == rows(path, "SELECT count(*) FROM items")
-
-
 def test_a_node_with_another_encoder_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     far_embedding._encoder.cache_clear()
     task = Encode(worker.code_here(), "another@0123/int8", ("text",))

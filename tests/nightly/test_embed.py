@@ -129,19 +129,6 @@ def test_the_quick_path_agrees_with_sentence_transformers(
     assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepare.MIN_COSINE
 
 
-def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedder, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file
-
-    from torch_embers.classify.embedding import prepare
-
-    bert = graph.bert_of(tiny)
-    assert bert is not None
-    (tmp_path / "g.onnx").write_bytes(graph.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
-    tokens = onnx_embedder.Tokens(tiny / "tokenizer.json", bert.max_tokens)
-    exact = onnx_embedder.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
-    assert cosines(exact.encode(prepare.PROBES), plain.encode(prepare.PROBES)).min() > 0.99999
-
-
 @settings(max_examples=example_count(30))
 @given(st.lists(texts, min_size=1, max_size=6), st.randoms())
 def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_texts: list[str], random: Any) -> None:
@@ -163,16 +150,6 @@ def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
-def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
-    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [f"conv {n}" for n in range(8)]
-    whole = quick.encode(texts)
-    monkeypatch.setattr(embedder, "CHUNK", 3)
-    assert quick.encode([]).shape == (0, 32)
-    assert np.array_equal(quick.encode(texts), whole)
 
 
 def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,3 +304,13 @@ def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
     needed()
     with pytest.raises(InputError, match="no model that sentence-transformers can load"):
         embed.load_embedder(str(tmp_path), cache=tmp_path / "c")
+
+
+def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
+    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"conv {n}" for n in range(8)]
+    whole = quick.encode(texts)
+    monkeypatch.setattr(embedder, "CHUNK", 3)
+    assert quick.encode([]).shape == (0, 32)
+    assert np.array_equal(quick.encode(texts), whole)

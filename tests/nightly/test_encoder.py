@@ -11,15 +11,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import support
 from helpers.search import Words
 from torch_embers import cli, resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.embedding import embed, prepared, shipped, weights
-from torch_embers.errors import InputError
 from torch_embers.search.rules import SearchRules
 from torch_embers.settings import DEFAULT_EMBEDDER, SHIPPED_EMBEDDER
 from torch_embers.store.records import Batch, Item
@@ -51,13 +48,6 @@ def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> No
     assert barred.item(8, "a fix", "see https://github.com/pytorch/pytorch/issues/7")
     assert barred.item(8, "a fix", "The report: addcmul ignores the output, when it is strided.")
     assert not barred.item(8, "a fix", "Fixes #77")
-
-
-@given(st.lists(st.text(max_size=60), max_size=5), st.text(max_size=200))
-def test_any_text_can_be_asked_for_and_an_excluded_title_is_always_known(titles: list[str], text: str) -> None:
-    barred = TOOL.excluded.Excluded.of([], titles)
-    barred.item(1, text, text)
-    assert all(barred.title(title) for title in titles if TOOL.excluded.words(title))
 
 
 def test_no_item_that_is_measured_is_learned_from(
@@ -190,13 +180,6 @@ def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is
     assert "reinstall torch-embers" in line
     assert database.read_bytes() == before
     assert not (copied.parent / "made").exists()
-
-
-def test_an_installation_without_the_encoder_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(resources, "CHECKOUT_DIR", tmp_path)
-    monkeypatch.setattr(resources, "SHIPPED_DIR", tmp_path)
-    with pytest.raises(InputError, match="tracker-encoder is missing from this installation"):
-        shipped.folder()
 
 
 # ---- which encoder belongs to what ----------------------------------------------------------------------------------

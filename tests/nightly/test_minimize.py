@@ -263,19 +263,3 @@ def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     faked.tried = []
     sweep(store, faked)
     assert faked.tried == ["x3"], "it is tried again, and no other"
-
-
-def test_a_sweep_that_ends_half_way_keeps_what_was_reached_and_goes_on_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = filled(tmp_path / "e.duckdb")
-    faked: Any = Faked("x3")
-    faked.replaces(monkeypatch)
-    with pytest.raises(RuntimeError):
-        sweep(store, faked)
-    done = [name for (name,) in rows(store.path, "SELECT name FROM reductions ORDER BY name")]
-    assert set(done) <= {"x1", "x2", "x4"}
-    faked.fail_at, faked.tried = "", []
-    sweep(store, faked)
-    assert sorted(faked.tried) == sorted(SCRIPTS.keys() - set(done)), "nothing twice, nothing lost"
-    assert rows(store.path, "SELECT count(*), count(DISTINCT name) FROM reductions") == [(4, 4)]

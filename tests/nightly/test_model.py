@@ -79,12 +79,6 @@ def test_a_threshold_promises_too_much_no_more_often_than_its_risk_allows() -> N
     assert worse <= 400 * RISK + 3 * (400 * RISK * (1 - RISK)) ** 0.5
 
 
-def test_texts_without_a_usable_term_leave_the_vote_to_the_vectors() -> None:
-    vectors = np.eye(12, dtype=np.float32)
-    model = Classifier("c").fit(items(["!"] * 12, vectors), ["a", "b"] * 6)
-    assert model.predict_proba(items(["?"], vectors[:1])).shape == (1, 2)
-
-
 def test_votes_decide_where_words_say_nothing_and_an_unmeasured_function_counts_too() -> None:
     labels = ["crash", "hang"] * 15
     votes = [["title-segfault"], []] * 15

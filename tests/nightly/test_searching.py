@@ -102,13 +102,9 @@ def test_words_are_searched_without_the_packages_of_any_extra(library: Store) ->
     assert "pip install 'torch-embers[classify]'" in words
 
 
-def test_an_item_that_came_after_the_last_classification_is_found_by_its_words(library: Store) -> None:
-    store_of(library.path, [item(9, "conv_transpose2d again")])
-    assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
-
-
 def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store) -> None:
     store_of(library.path, [item(9, "conv_transpose2d again")])
+    assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
     found = command.similar(library, REPO, 9, 2)
     assert [hit.number for hit in found.hits] == [2, 1]
     assert "o/r#9 has no vector" in found.note

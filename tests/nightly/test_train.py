@@ -160,18 +160,6 @@ def test_no_gold_and_too_little_of_it_say_what_to_do(database: Path) -> None:
             learned(store)
 
 
-def test_items_that_come_with_embers_are_no_reason_to_ask(store: Store) -> None:
-    brought = [
-        drawn(60 + 10 * place + kind, value).model_copy(update={"sample": sample})
-        for place, sample in enumerate(("any", wild.TARGETED))
-        for kind, value in enumerate([*WORDS] * 2)
-    ]
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM gold_labels WHERE value <> 'crash'")
-    with pytest.raises(InputError, match="no scheme has two classes"):
-        learned(store, brought)
-
-
 @pytest.fixture
 def by_maintainers(store: Store) -> Store:
     """The same, where maintainers labelled the items without gold."""
@@ -206,11 +194,6 @@ def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
     assert held_out == {(row.repo, row.number) for row in own if row.weight == 1}
     assert bundle.classifiers["consequence"].trained_on == dict.fromkeys(WORDS, 8)
     assert "| consequence | votes, without gold | 6 |" in training_card(bundle)
-
-
-def test_words_alone_make_no_training_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    using(monkeypatch, combined=True, trained=True)
-    assert {row.source for row in learned(store).bundle.rows["consequence"]} == {"gold:human:h"}
 
 
 def drawn(place: int, value: str, part: str = "development", title: str = "") -> WildItem:
@@ -513,3 +496,8 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
     ]
     assert [round(one.margin, 2) for one in found] == [0.8, 0.6]
     assert suspects(store, bundle, ["bug_type"]) == []
+
+
+def test_words_alone_make_no_training_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    using(monkeypatch, combined=True, trained=True)
+    assert {row.source for row in learned(store).bundle.rows["consequence"]} == {"gold:human:h"}

@@ -222,10 +222,3 @@ def test_votes_of_runs_do_not_come_twice_and_survive_a_change_of_the_item(databa
     commit(database, item(1, "Calm now", updated=LATER))
     label(store)
     assert table(database) == [(1, "consequence", "crash", "run-signal", "execution", "a on 2.1.2")]
-
-
-def test_odd_items_pass(database: Path) -> None:
-    nothing = Item(REPO, 1, title=None, body=None, labels=None, updated_at=NOON)
-    store = commit(database, nothing, item(2, "", body=""), item(3, "日本語 のタイトル", body="x" * 200_000))
-    assert label(store) == 3
-    assert table(database) == []

@@ -270,17 +270,3 @@ def test_a_script_starts_with_the_modules_that_its_words_ask_for_where_a_fork_ca
     assert plain.stdout == "False [] 1\n"
     assert first.stdout == second.stdout == f"{imported} [] 1\n", "what was imported beforehand is no part of the cap"
     assert not left
-
-
-@needs_bubblewrap
-def test_zygotes_with_several_modules_build_on_each_other_and_leave_out_what_fails(
-    environment_with_modules: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = {"a": ["ordinary"], "b": ["ordinary", "wants_folder"], "c": ["broken", "ordinary"]}
-    monkeypatch.setattr(rules, "modules_for", lambda code, _torch: asked.get(code[-1], []))
-    report = "import sys\nprint([name for name in ('ordinary', 'wants_folder', 'broken') if name in sys.modules])  # "
-    with Runner(environment_with_modules, "hostile", doctor.prove(), preload=()) as runner:
-        results = list(runner.run(Attempt(letter, report + letter, "case.py") for letter in asked))
-        assert not runner.left_alive()
-    wanted = ["['ordinary']", "['ordinary', 'wants_folder']", "['ordinary']"]
-    assert [result.stdout.strip() for result in results] == wanted

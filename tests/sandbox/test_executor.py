@@ -75,11 +75,6 @@ def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_con
     assert zygotes == [(3, 4, 4)]
 
 
-def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
-    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
-
-
 def test_without_any_bad_build_a_planted_fault_is_the_control(tmp_path: Path, registry: Registry) -> None:
     cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case(())], [NEW])
     made = cells["pt1_example", NEW].decision
@@ -485,18 +480,6 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
         assert rows(store.path, query) == rows(whole.path, query)
 
 
-def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(tmp_path: Path, registry: Registry) -> None:
-    """Of the case that is left alone the newer build would serve as well."""
-    several, one = fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), known_bad=[BAD, GOOD], consequence="crash")
-    store = Store(tmp_path / "e.duckdb")
-    first = sweep(store, registry, [several, one], [NEW])
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM verdicts WHERE case_hash = ?", [one.hash])
-    again = sweep(store, registry, [several, one], [NEW])
-    assert {cell.decision.control.build for cell in (*first.values(), *again.values())} == {registry.find(BAD).identity}
-    assert rows(store.path, "SELECT DISTINCT build FROM runs WHERE build LIKE '2.1.2%'") == []
-
-
 # ---- what is printed -----------------------------------------------------------------------------------------------
 
 
@@ -546,3 +529,20 @@ def test_without_a_complete_sandbox_only_cases_by_hand_are_run() -> None:
     assert "1 scripts from issues are not run" in progress.lines[0]
     proof.complete = True
     assert command.runnable_here([own, foreign], progress, lambda: proof) == [own, foreign]
+
+
+def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
+
+
+def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(tmp_path: Path, registry: Registry) -> None:
+    """Of the case that is left alone the newer build would serve as well."""
+    several, one = fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), known_bad=[BAD, GOOD], consequence="crash")
+    store = Store(tmp_path / "e.duckdb")
+    first = sweep(store, registry, [several, one], [NEW])
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM verdicts WHERE case_hash = ?", [one.hash])
+    again = sweep(store, registry, [several, one], [NEW])
+    assert {cell.decision.control.build for cell in (*first.values(), *again.values())} == {registry.find(BAD).identity}
+    assert rows(store.path, "SELECT DISTINCT build FROM runs WHERE build LIKE '2.1.2%'") == []

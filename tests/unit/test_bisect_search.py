@@ -25,7 +25,7 @@ from torch_embers.run.bisect.replies import (
     pooled,
     reply_of,
 )
-from torch_embers.run.bisect.search import Answer, History, Reply, merged, midpoint, search
+from torch_embers.run.bisect.search import Answer, History, Reply, merged, search
 from torch_embers.run.verdict import VERDICTS, Control, Decision, Rules, Verdict
 
 if TYPE_CHECKING:
@@ -195,14 +195,6 @@ def test_a_result_below_the_level_is_hidden_with_its_reason() -> None:
     found = search(17, ask, RULES, random.Random(0).choice)
     assert found.kind == "cannot tell"
     assert "confidence is below" in found.reason
-
-
-@given(st.integers(0, 200), st.integers(2, 80))
-def test_a_midpoint_is_the_same_build_for_every_range_that_holds_it(low: int, width: int) -> None:
-    middle = midpoint(low, low + width, {})
-    assert low < middle < low + width
-    for place in range(low + 1, low + width):
-        assert place == middle or (place & -place) < (middle & -middle)
 
 
 def decision(verdict: Verdict, control: Control, hits: int = 0, runs: int = 4) -> Decision:

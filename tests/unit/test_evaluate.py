@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from torch_embers.statistics.agreement import between
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -25,7 +27,6 @@ from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_ta
 from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, groups_of, usable
 from torch_embers.evaluate.learners import Majority
-from torch_embers.statistics.agreement import between
 from torch_embers.statistics.splits import Split
 from torch_embers.store.store import Store
 
@@ -150,12 +151,6 @@ def test_a_file_of_one_class_says_what_is_wrong_and_forms_are_no_duplicates() ->
     assert len(set(csv_groups(filled).tolist())) == 2
 
 
-def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
-    said = [("s", who, item, "a" if item % 2 else "b") for who in ("x", "y") for item in range(12)]
-    [one] = between([*said, ("s", "z", 1, "a"), ("t", "y", 1, "a")])
-    assert (one.scheme, one.one, one.other, one.items, one.kappa.value) == ("s", "x", "y", 12, 1.0)
-
-
 # ---- what is printed, written and drawn ----------------------------------------------------------------------------
 
 
@@ -180,3 +175,9 @@ def test_the_command_refuses_what_it_cannot_do_in_one_line(
     done = run_embers("evaluate", *arguments, *where)
     assert done.returncode in (3, 5), done.stderr
     assert_clean_error(done, done.returncode, *words)
+
+
+def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
+    said = [("s", who, item, "a" if item % 2 else "b") for who in ("x", "y") for item in range(12)]
+    [one] = between([*said, ("s", "z", 1, "a"), ("t", "y", 1, "a")])
+    assert (one.scheme, one.one, one.other, one.items, one.kappa.value) == ("s", "x", "y", 12, 1.0)

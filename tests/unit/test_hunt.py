@@ -153,12 +153,6 @@ def test_an_operator_that_ends_its_process_costs_itself_alone_and_is_a_finding()
     assert "SIGABRT" in found.message
 
 
-def test_the_operator_that_died_is_begun_alone_before_its_death_counts():
-    machine = Machine()
-    swept(machine, OPS[:8])
-    assert machine.asked[:3] == [OPS[:8], ["b"], OPS[2:8]]
-
-
 def test_after_a_write_outside_the_others_of_the_group_get_a_fresh_process():
     machine = Machine()
     assert len(swept(machine, list("cdef"))) == 4
@@ -260,21 +254,6 @@ def test_a_judged_finding_is_no_news():
 def test_a_finding_is_judged_only_in_the_calls_and_releases_it_was_judged_on(other, version, known):
     entry = JUDGED.model_copy(update=other)
     assert (is_known(RESTRIDED, version, [entry]) is entry) == known
-
-
-def test_a_bug_that_comes_back_on_a_release_after_its_last_is_news():
-    again = dataclasses.replace(RESTRIDED, op="masked_scatter", overload="inplace")
-    judged = hunt.rules().known
-    assert is_known(again, "2.0.1", judged).issue == "pytorch/pytorch#99638"
-    one = Hunted("new", again.op, "float32", version="2.16.0", findings=[again])
-    assert hunt_command.Reached([one], judged).exit_code == 10
-
-
-def test_a_hunt_keeps_the_version_by_which_its_findings_are_judged(build, tmp_path):
-    (one,) = hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES)
-    assert (one.version, one.device) == ("2.15.0", "cpu")
-    assert Journal(tmp_path / hunt.FILE).read()[0].version == "2.15.0"
-    assert Hunted("2.9.1", "a", "float32").release == "2.9.1"
 
 
 @pytest.mark.parametrize(

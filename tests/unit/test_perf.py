@@ -173,16 +173,6 @@ def test_a_case_is_believed_where_it_ends_well_and_tells_both_times(status: int,
     assert perf_cases.read(status, output) == answer
 
 
-def test_cases_about_time_are_chosen_by_name_or_number_and_no_other() -> None:
-    repo = "pytorch/pytorch"
-    assert [case.name for case in perf_cases.chosen("122191", repo)] == ["pt122191_std_mean_together"]
-    assert len(perf_cases.chosen("73328", repo)) == 2
-    with pytest.raises(InputError, match="no script and no case about time '83149'"):
-        perf_cases.chosen("83149", repo)
-    with pytest.raises(InputError, match="no script and no case about time 'frobnicate'"):
-        perf_cases.chosen("frobnicate", repo)
-
-
 def test_every_timing_case_prints_the_times_that_it_judges_by() -> None:
     for case in perf_cases.all_timed():
         ast.parse(case.code, feature_version=(3, 8))

@@ -135,15 +135,6 @@ def test_forms_and_environments_do_not_vote() -> None:
     )
 
 
-def test_evidence_is_what_decided_and_short() -> None:
-    [found] = Labeller.load().votes("", None, ["module: deadlock", "topic: deadlock"])[:1]
-    assert found.evidence == "module: deadlock"
-    [disabled] = [
-        v for v in Labeller.load().votes("DISABLED test_" + "x" * 500, None, []) if v.function == "title-disabled"
-    ]
-    assert len(disabled.evidence) <= Labeller.load().evidence_chars
-
-
 @given(st.text(), st.text(), st.lists(st.text()))
 def test_any_text_gives_votes_without_repeats_in_any_order_of_labels(title: str, body: str, labels: list[str]) -> None:
     found = Labeller.load().votes(title, body, labels)
