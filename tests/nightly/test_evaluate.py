@@ -18,7 +18,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from labelled import items as table_of
-from support import run_embers
+from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import questions
@@ -235,3 +235,26 @@ def test_a_tuned_encoder_brings_texts_of_a_class_together_and_repeats_itself(cap
     with pytest.raises(InputError, match="nothing to tell apart"):
         tune.tuned_vectors(texts, ["one"] * len(texts), [], recipe)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--split", "random"), ("time:2023-01-01", "random")),
+        (("--split", "time:soon"), ("time:soon",)),
+        (("--scheme", "mood"), ("mood",)),
+        (("--variant", "haiku"), ("haiku",)),
+        (("--date-col", "when"), ("--train",)),
+        (("--train", "nowhere.csv"), ("nowhere.csv",)),
+        (("--out", "."), ("--out", "folder")),
+        (("--plots", "/dev/null/here"), ("--plots",)),
+        (("--database", "nowhere.duckdb"), ("embers mine",)),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do_in_one_line(
+    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
+    done = run_embers("evaluate", *arguments, *where)
+    assert done.returncode in (3, 5), done.stderr
+    assert_clean_error(done, done.returncode, *words)

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.search import (
-    NOON,
-    REPO,
-    Words,
-    embedded,
-    item,
-    library,  # noqa: F401 - fixtures
-    store_of,
-)
+from helpers.search import NOON, REPO, Words, embedded, item, store_of
 from support import rows
 from torch_embers.classify.embedding import nearest, vectors
 from torch_embers.errors import InputError
@@ -27,6 +19,14 @@ from torch_embers.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+@pytest.fixture
+def library(database: Path) -> Store:
+    titles = ["strided input wrong gradient", "wrong gradient for strided view", "loader hangs", "loader hangs forever"]
+    store = store_of(database, [*(item(n, t) for n, t in enumerate(titles, 1)), item(1, "loader hangs", repo="x/y")])
+    embedded(store, Words())
+    return store
 
 
 def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
@@ -187,3 +187,25 @@ def test_search_finds_by_words_in_all_repositories_or_one(library: Store) -> Non
 def test_what_cannot_be_searched_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ask(library)
+
+
+def test_equal_texts_are_embedded_once(database: Path) -> None:
+    store = store_of(database, [item(n, "the same words") for n in range(1, 6)])
+    words = Words()
+    assert embedded(store, words).embedded == 1
+    assert words.seen == ["the same words"]
+    assert rows(database, "SELECT count(*) FROM embeddings") == [(1,)]
+
+
+def test_scores_are_the_cosines(library: Store) -> None:
+    words = Words()
+    [query] = words.encode(["strided loader"])
+    for hit in nearest.search(library, "strided loader", embedder=words):
+        assert hit.score == pytest.approx(float(words.encode([hit.title])[0] @ query), abs=1e-5)
+
+
+def test_search_only_reads(library: Store) -> None:
+    before = library.path.read_bytes()
+    nearest.similar(library, REPO, 1)
+    nearest.search(library, "loader", embedder=Words())
+    assert library.path.read_bytes() == before

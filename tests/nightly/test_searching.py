@@ -11,11 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.search import REPO, Words, embedded, item, store_of
-from helpers.searching import (
-    RATED,
-    TITLES,
-    library,  # noqa: F401 - fixtures
-)
 from support import example_count
 from torch_embers.classify.embedding import nearest
 from torch_embers.errors import InputError
@@ -31,6 +26,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.store.store import Store
+
+RATED = SearchRules.load().pairs[0].model
+"""A model of which pairs were read."""
+
+
+TITLES = {
+    1: "conv_transpose2d gives wrong gradient for strided input",
+    2: "wrong gradient of conv_transpose2d",
+    3: "DataLoader hangs with workers",
+    4: "workers of the loader never end",
+    5: "gradient checkpointing is slow",
+}
+
+
+@pytest.fixture
+def library(database: Path) -> Store:
+    store = store_of(database, [*(item(n, t) for n, t in TITLES.items()), item(1, "wrong gradient", repo="x/y")])
+    embedded(store, Words())
+    return store
 
 
 def test_a_name_counts_more_where_it_stands_whole(database: Path) -> None:
@@ -181,3 +195,13 @@ def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:
 def test_what_cannot_be_looked_for_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ask(library)
+
+
+def test_similar_items_share_meaning_and_words_and_are_of_the_same_repository(library: Store) -> None:
+    found = command.similar(library, REPO, 1, 3)
+    assert found.hits[0].number == 2
+    assert {hit.repo for hit in found.hits} == {REPO}
+    assert 1 not in {hit.number for hit in found.hits}
+    assert found.note == ""
+    assert found.hits[0].cosine is not None
+    assert found.hits[0].words is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,6 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from published import gold_groups, gold_items, mhnurf_splits
-from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import Question
@@ -28,7 +26,6 @@ from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, groups_of, usable
 from torch_embers.evaluate.learners import Majority
 from torch_embers.statistics.splits import Split
-from torch_embers.store.store import Store
 
 
 def test_a_learner_sees_no_text_of_the_test_half() -> None:
@@ -113,12 +110,6 @@ def test_the_published_splits_are_reproduced() -> None:
     assert splits[0].test[:5].tolist() == mhnurf_splits(752)[0].test[:5].tolist()
 
 
-@pytest.fixture(scope="module")
-def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A database of the catalog alone."""
-    return Store(shutil.copy(catalog_template, tmp_path_factory.mktemp("evaluate") / "e.duckdb"))
-
-
 def item(number: int, label: str = "", text: str = "text") -> Item:
     labels = {"s": label} if label else {}
     return Item(text, GoldItem("o/r", number, labels, {"s": "human:x"}, None))
@@ -149,32 +140,6 @@ def test_a_file_of_one_class_says_what_is_wrong_and_forms_are_no_duplicates() ->
     )
     filled = Table((f"conv2d is wrong\n{form}", f"the loader hangs\n{form}"), ("x", "y"), (None, None))
     assert len(set(csv_groups(filled).tolist())) == 2
-
-
-# ---- what is printed, written and drawn ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--split", "random"), ("time:2023-01-01", "random")),
-        (("--split", "time:soon"), ("time:soon",)),
-        (("--scheme", "mood"), ("mood",)),
-        (("--variant", "haiku"), ("haiku",)),
-        (("--date-col", "when"), ("--train",)),
-        (("--train", "nowhere.csv"), ("nowhere.csv",)),
-        (("--out", "."), ("--out", "folder")),
-        (("--plots", "/dev/null/here"), ("--plots",)),
-        (("--database", "nowhere.duckdb"), ("embers mine",)),
-    ],
-)
-def test_the_command_refuses_what_it_cannot_do_in_one_line(
-    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
-    where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
-    done = run_embers("evaluate", *arguments, *where)
-    assert done.returncode in (3, 5), done.stderr
-    assert_clean_error(done, done.returncode, *words)
 
 
 def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
