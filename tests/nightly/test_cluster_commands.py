@@ -392,3 +392,20 @@ def test_a_cluster_that_is_not_there_is_one_clean_line(
     more = ["--out", tmp_path / "hunt"] if words[0] == "hunt" else ["--database", database]
     done = run_embers(*words, *more, "--executor", "ray", "--address", "127.0.0.1:1")
     assert_clean_error(done, 7, "no Ray cluster at 127.0.0.1:1 can be used")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["run", "--executor", "cloud"], "use local or ray"),
+        (["run", "--address", "h:1"], "give --executor ray with it"),
+        (["run", "--executor", "ray", "--oracle", "layout"], "on this machine only"),
+        (["bisect", "--predicate", "true", "--executor", "ray"], "--predicate runs on this machine only"),
+        (["bisect", "pt1", "--executor", "cloud"], "use local or ray"),
+        (["hunt", "--address", "h:1"], "give --executor ray with it"),
+        (["classify", "--address", "h:1"], "give --executor ray with it"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path: Path, options: Sequence[str], words: str) -> None:
+    more = [] if options[0] == "hunt" else ["--database", tmp_path / "none.duckdb"]
+    assert_clean_error(run_embers(*options, *more), 3, words)

@@ -4,7 +4,7 @@ import pytest
 
 from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.progress import Silent
-from torch_embers.run import hunt
+from torch_embers.run import hunt, hunt_draft
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.hunt_known import is_known
 
@@ -29,3 +29,17 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
         one.reproducer for one in found if one.severity == "outside_write" and one.overload == "out" and one.reproducer
     ][:1]
     assert "narrow_copy" in case
+
+
+def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts():
+    torch = pytest.importorskip("torch")
+    threads = torch.get_num_threads()
+    occurs = {row["case"] for row in hunt_draft.shipped_matrix.matrix() if row["verdict"] == "occurs"}
+    for draft in hunt_draft.written():
+        assert len(draft.script.strip().splitlines()) <= 12, draft.case
+        assert draft.case in occurs
+        try:
+            with pytest.raises(AssertionError):
+                exec(compile(draft.script, draft.case, "exec"), {})
+        finally:
+            torch.set_num_threads(threads)

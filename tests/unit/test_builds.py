@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -81,7 +80,7 @@ def test_an_unknown_version_names_its_neighbours(tmp_path: Path, monkeypatch: py
 
 
 def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead = subprocess.Popen(["true"])
     dead.wait()
     left = tmp_path / f"{PARTIAL}{dead.pid}"
     left.mkdir()

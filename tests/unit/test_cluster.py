@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from support import assert_clean_error, case_of, case_text, run_embers
+from support import case_of, case_text
 from torch_embers import packages
 from torch_embers.builds.registry import Build, Placed, Registry
 from torch_embers.errors import MissingPackageError
@@ -22,9 +22,6 @@ from torch_embers.run.cluster.nodes import Node, placed_on, same_kind
 from torch_embers.run.verdict import Rules
 from torch_embers.run.where import Where, opened
 from torch_embers.sandbox.proof import GUARANTEES, Proof
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HERE, CODE = ("Linux 6", "AMD EPYC"), "0.9 (abc)"
 WHERE = {"device": "cpu", "system": HERE[0], "processor": HERE[1], "capability": "AVX2", "threads": 1}
@@ -112,23 +109,6 @@ def test_a_node_that_refused_gets_no_more_of_that_kind_and_the_least_busy_goes_f
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["run", "--executor", "cloud"], "use local or ray"),
-        (["run", "--address", "h:1"], "give --executor ray with it"),
-        (["run", "--executor", "ray", "--oracle", "layout"], "on this machine only"),
-        (["bisect", "--predicate", "true", "--executor", "ray"], "--predicate runs on this machine only"),
-        (["bisect", "pt1", "--executor", "cloud"], "use local or ray"),
-        (["hunt", "--address", "h:1"], "give --executor ray with it"),
-        (["classify", "--address", "h:1"], "give --executor ray with it"),
-    ],
-)
-def test_options_that_do_not_fit_are_named(tmp_path: Path, options: Sequence[str], words: str) -> None:
-    more = [] if options[0] == "hunt" else ["--database", tmp_path / "none.duckdb"]
-    assert_clean_error(run_embers(*options, *more), 3, words)
 
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
