@@ -110,15 +110,6 @@ def cosines(one: embedder.Vectors, two: embedder.Vectors) -> Any:
 # ---- the quick path ---------------------------------------------------------------------------------------------
 
 
-def test_the_default_shape_takes_the_quick_path(quick: embedder.Embedder, plain: embedder.Embedder) -> None:
-    from torch_embers.classify.embedding import torch_embedder
-
-    assert isinstance(quick, onnx_embedder.GraphEmbedder)
-    assert isinstance(plain, torch_embedder.TorchEmbedder)
-    assert quick.dim == plain.dim == 32
-    assert quick.model_id != plain.model_id
-
-
 @settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
