@@ -1,6 +1,14 @@
-"""What a program compiles, hands to other processes or gives as functions stays as it is under an oracle."""
+"""Programs under an oracle at night: what they compile, hand to other processes or give as functions, and known silent bugs."""
+
+import json
+import shutil
+import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+from packaging.version import Version
+from typer.testing import CliRunner
 
 torch = pytest.importorskip("torch")
 
@@ -8,6 +16,8 @@ import torch.distributed as dist  # noqa: E402 - needs torch
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import torch_embers as embers  # noqa: E402
+from torch_embers.builds.registry import BuildError, Registry  # noqa: E402
+from torch_embers.cli import app  # noqa: E402
 
 BOTH = pytest.mark.parametrize("kind", [embers.LayoutOracle, embers.PrecisionOracle])
 
@@ -50,3 +60,34 @@ def test_what_a_program_compiles_is_compiled(kind):
         assert torch.equal(compiled(torch.ones(3, 4)), torch.full((4, 3), 2.0))
     assert len(graphs) == 1
     assert oracle.findings == []
+
+
+SCRIPTS = tomllib.loads((Path(__file__).parents[1] / "silent_scripts.toml").read_text(encoding="utf-8"))["script"]
+
+
+def pythons():
+    """Interpreters with torch: this one's, and that of the system."""
+    return [sys.executable, *filter(None, [shutil.which("python3", path="/usr/bin")])]
+
+
+@pytest.mark.parametrize("python", pythons())
+@pytest.mark.parametrize("oracle", ["layout", "precision"])
+def test_known_silent_bugs_are_found_in_scripts_without_a_check(tmp_path, monkeypatch, python, oracle):
+    """On builds at hand: the scripts whose bug their release has are found at the operator, the others are silent."""
+    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
+    try:
+        build = Registry(tmp_path / "builds").register(Path(python))
+    except BuildError as error:
+        pytest.skip(str(error))
+    release = Version(build.public_version).release[:2]
+    expected = {}
+    for script in SCRIPTS:
+        bad = release in [Version(version).release[:2] for version in script["bad"]]
+        good = "good" in script and release >= Version(script["good"]).release[:2]
+        if script["oracle"] == oracle and (bad or good):
+            (tmp_path / f"{script['name']}.py").write_text(script["code"], encoding="utf-8")
+            expected[script["name"]] = script["op"] if bad else ""
+    names = [str(tmp_path / f"{name}.py") for name in expected]
+    options = ["--oracle", oracle, "--json", "--unsandboxed", "--build", build.name]
+    done = CliRunner().invoke(app, ["run", *names, *options])
+    assert {row["case"]: (row["findings"] or [{"op": ""}])[0]["op"] for row in json.loads(done.stdout)} == expected
