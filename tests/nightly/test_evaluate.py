@@ -1,4 +1,4 @@
-"""Learners on the same held-out texts: of the catalog, of CSV files, of published benchmarks."""
+"""Learners on the same held-out texts: of the catalog, of CSV files."""
 
 from __future__ import annotations
 

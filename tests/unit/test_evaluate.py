@@ -1,4 +1,4 @@
-"""Learners on the same held-out texts: of the catalog, of CSV files, of published benchmarks."""
+"""Learners on the same held-out texts: of the catalog, of CSV files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 pytest.importorskip("sklearn")
 
 from labelled import embed, examples
-from published import gold_groups, gold_items, mhnurf_splits
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import Question
@@ -69,45 +68,6 @@ def test_a_csv_file_that_cannot_be_used_is_refused(
         path.write_bytes(content)
     with pytest.raises(InputError, match=said):
         read_table(path, columns, "label")
-
-
-def entry(number: int, **labels: str) -> dict[str, object]:
-    rows = [
-        {"scheme": "bug_type", "annotator": who, "annotator_kind": "automated", "value": value}
-        for who, value in labels.items()
-    ]
-    return {
-        "number": number,
-        "title": f"[MPS] bug {number}",
-        "summary": "SECRET",
-        "created_at": "2022-01-01",
-        "taxonomy": rows,
-    }
-
-
-def test_a_summary_of_the_catalog_never_becomes_model_text() -> None:
-    items = gold_items([entry(1, one="memory"), entry(2)], "bug_type", "one", {1: "the real body"})
-    assert [(item.number, item.from_body) for item in items] == [(1, True)]
-    assert "SECRET" not in items[0].text
-    assert "the real body" in items[0].text
-    untagged = gold_items([entry(1, one="memory")], "bug_type", "one", {}, tags=False, titles_only=True)
-    assert untagged[0].text == "bug 1"
-
-
-def test_related_catalog_entries_share_a_group() -> None:
-    rows = [
-        {**entry(place, one="memory"), "title": title}
-        for place, title in enumerate(("alpha", "beta", "gamma", "delta"))
-    ]
-    items = gold_items(rows, "bug_type", "one", {})
-    assert gold_groups(items, {0: [2], 2: [3], 3: [77]}).tolist() == [0, 1, 0, 0]
-
-
-def test_the_published_splits_are_reproduced() -> None:
-    splits = mhnurf_splits(752)
-    assert len(splits) == 30
-    assert {(len(split.train), len(split.test)) for split in splits} == {(601, 151)}
-    assert splits[0].test[:5].tolist() == mhnurf_splits(752)[0].test[:5].tolist()
 
 
 def item(number: int, label: str = "", text: str = "text") -> Item:
