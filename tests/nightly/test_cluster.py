@@ -157,22 +157,6 @@ def tables(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.mark.serial
 @pytest.mark.timeout(1800)
-def test_two_nodes_write_the_same_tables_as_one_machine(tmp_path: Path, registry: Registry, cluster: Any) -> None:
-    wanted, progress = [*cases(), hostile()], Recorded()
-    local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")
-    here = {(c.case.name, c.build.name): c.row() for c in sweep(local, registry, wanted, Where())}
-    with nodes_of(cluster, {}, {}):
-        there = {
-            (c.case.name, c.build.name): c.row()
-            for c in sweep(far, registry, wanted, Where("ray", cluster.address), progress)
-        }
-    assert "2 nodes, 2 CPUs" in progress.lines
-    assert there == here
-    assert tables(far) == tables(local)
-
-
-@pytest.mark.serial
-@pytest.mark.timeout(1800)
 def test_a_node_that_dies_in_mid_run_loses_nothing(tmp_path: Path, registry: Registry, cluster: Any) -> None:
     wanted, progress = cases(10, sleep=0.2), Recorded()
     local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")

@@ -10,19 +10,18 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from helpers.executor import BAD, FIXED, GOOD, NEW, builds, fixed_case, home, put_item, registry  # noqa: F401 - fixtures
-from support import Recorded, case_of, case_text, eventually, fake_python, rows
+from support import case_of, case_text, eventually, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
-from torch_embers.run import command, schedule
 from torch_embers.run import recheck as rechecking
+from torch_embers.run import schedule
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
@@ -73,12 +72,6 @@ def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_con
         store.path, "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
     )
     assert zygotes == [(3, 4, 4)]
-
-
-def test_without_any_bad_build_a_planted_fault_is_the_control(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case(())], [NEW])
-    made = cells["pt1_example", NEW].decision
-    assert (made.verdict, made.control.kind, made.control.hits, made.runs) == ("not_seen", "planted", 3, 10)
 
 
 IMPOSTORS = {
@@ -160,19 +153,6 @@ def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path
 
 
 # ---- keeping -------------------------------------------------------------------------------------------------------
-
-
-def test_asking_again_runs_nothing_and_forcing_runs_everything(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    case = fixed_case(known_bad=[BAD])
-    first = sweep(store, registry, [case])
-    count = rows(store.path, "SELECT count(*) FROM runs")
-    again = sweep(store, registry, [case])
-    assert verdicts(again) == verdicts(first)
-    assert not any(cell.fresh for cell in again.values())
-    assert rows(store.path, "SELECT count(*) FROM runs") == count
-    forced = sweep(store, registry, [case], batch=1, since=None)
-    assert not any(cell.fresh for cell in forced.values()), "a new number alone does not make a verdict old"
 
 
 def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path: Path, registry: Registry) -> None:
@@ -518,17 +498,6 @@ def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
     table = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == 6 for line in table)
     assert "python pt1_example.py" in text
-
-
-def test_without_a_complete_sandbox_only_cases_by_hand_are_run() -> None:
-    own = case_of()
-    foreign = parse(case_text("x = 1", signature="ValueError", oracle="exception"), "x1", "extracted")
-    progress = Recorded()
-    proof: Any = SimpleNamespace(complete=False)
-    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own]
-    assert "1 scripts from issues are not run" in progress.lines[0]
-    proof.complete = True
-    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own, foreign]
 
 
 def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:

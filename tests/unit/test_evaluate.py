@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from torch_embers.statistics.agreement import between
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -24,6 +22,7 @@ from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_ta
 from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, groups_of, usable
 from torch_embers.evaluate.learners import Majority
+from torch_embers.statistics.agreement import between
 from torch_embers.statistics.splits import Split
 
 
