@@ -416,10 +416,16 @@ def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Re
     assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
     put_item(store, 2, "closed")
     both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    first = check_again(store, registry, [both], only="closed")
-    assert (first.counts, first.fresh > 0) == ({"fixed": 1}, True)
-    again = check_again(store, registry, [both], only="closed")
-    assert again.fresh == 0, "an absence that nobody asked for is not confirmed again and again"
+    assert check_again(store, registry, [both], only="closed").counts == {"fixed": 1}
+
+
+def test_an_absence_that_nobody_asked_for_is_not_confirmed_again_and_again(tmp_path: Path, registry: Registry) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    put_item(store, 1, "open")
+    put_item(store, 2, "closed")
+    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
+    fresh = [check_again(store, registry, [both], only="closed").fresh for _ in range(2)]
+    assert fresh == [3, 0]
 
 
 @pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
