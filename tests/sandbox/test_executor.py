@@ -148,19 +148,7 @@ from pathlib import Path
 
 sys.path[:0] = {path!r}
 from torch_embers.progress import Silent
-from helpers.executor import (  # noqa: F401 - fixtures
-    BAD,
-    FIXED,
-    GOOD,
-    NEW,
-    check_again,
-    fixed_case,
-    home,
-    put_item,
-    registry,
-    sweep,
-    verdicts,
-)
+from helpers.executor import builds, fixed_case
 from torch_embers.repro import bank
 from torch_embers.builds.registry import Registry
 from torch_embers.run.dispatch import LocalDispatcher
