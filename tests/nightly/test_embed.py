@@ -183,10 +183,11 @@ def test_a_graph_that_disagrees_or_does_not_run_is_not_used(
 ) -> None:
     from torch_embers.classify.embedding import prepare, torch_embedder
 
-    agreed = iter([0.5, 0.99, 0.5, 0.5])
+    agreed, own = iter([0.5, 0.99, 0.5, 0.5]), prepare._agreement
     monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
     assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
+    monkeypatch.setattr(prepare, "_agreement", own)
     monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "3"), torch_embedder.TorchEmbedder)
 
