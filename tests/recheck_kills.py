@@ -83,22 +83,14 @@ class Result:
     """What came of all kills.
 
     Attributes:
-        kills: processes that were killed before they ended.
-        before: kills before the first run was written; half: with some runs and no announcement; after: with one.
         unequal: what differed from the undisturbed database, state, or feed.
         lost: news that no process printed.
         twice: news that two processes printed.
-        more_runs: runs beyond those of the undisturbed re-checks.
     """
 
-    kills: int = 0
-    before: int = 0
-    half: int = 0
-    after: int = 0
     unequal: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
-    more_runs: int = 0
 
 
 class Attack:
@@ -143,7 +135,6 @@ class Attack:
             if found[name] != expected:
                 gone, more = expected - found[name], found[name] - expected
                 self.result.unequal.append(f"{seed}: {name}: lacks {list(gone)[:2]}, has {list(more)[:2]}")
-        self.result.more_runs += _runs(place) - _runs(self.folder / "whole")
         self.result.lost += [f"{seed}: {news}" for news in self.news - told]
         self.result.twice += [f"{seed}: {news}" for news in told - self.news]
         shutil.rmtree(place)
@@ -193,23 +184,11 @@ class Attack:
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             out, _ = process.communicate()
-            self._count(place, process.returncode)
         return _told(out)
 
     def _ended(self, process: subprocess.Popen[str]) -> tuple[int, str]:
         out, _ = process.communicate(timeout=600)
         return process.returncode, out
-
-    def _count(self, place: Path, code: int) -> None:
-        if code != -signal.SIGKILL:
-            return
-        self.result.kills += 1
-        [(runs, announced)] = rows(
-            place / "e.duckdb", "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM announcements)"
-        )
-        self.result.before += not runs
-        self.result.half += bool(runs and not announced)
-        self.result.after += bool(announced)
 
 
 def holdings(place: Path) -> dict[str, Counter[Any]]:
@@ -225,11 +204,6 @@ def holdings(place: Path) -> dict[str, Counter[Any]]:
         path.name for folder in (place, place / "out", place / "state") for path in folder.iterdir()
     )
     return made
-
-
-def _runs(place: Path) -> int:
-    [(count,)] = rows(place / "e.duckdb", "SELECT count(*) FROM runs")
-    return int(count)
 
 
 def _told(out: str) -> Counter[NEWS]:

@@ -65,23 +65,8 @@ TITLES = (
 NAMES = ("torch.cat", "conv2d", "DataLoader", "torch.sort", "nested_tensor", "index_put_", "addcmul_", "to_sparse_csr")
 HEADING = "### \U0001f41b Describe the bug\n\n"
 WORDS = [
-    "tensor",
-    "stride",
-    "kernel",
-    "shape",
-    "device",
-    "memory",
-    "copy",
-    "batch",
-    "layout",
-    "result",
-    "wrong",
-    "value",
-    "index",
-    "thread",
-    "model",
-    "train",
-    "loss",
+    *("tensor", "stride", "kernel", "shape", "device", "memory", "copy", "batch", "layout"),
+    *("result", "wrong", "value", "index", "thread", "model", "train", "loss"),
 ]
 
 _MACROS = (

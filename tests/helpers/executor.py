@@ -1,19 +1,25 @@
-"""What the tests in test_executor.py share."""
+"""Sweeps and re-checks of cases on three small fake builds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support import case_of, fake_python
 from torch_embers.builds.registry import Build, Registry
+from torch_embers.progress import Silent
+from torch_embers.repro import bank
+from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.executor import Executor, SweepRequest
+from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from torch_embers.repro.case import Case
+    from torch_embers.run.ledger import Cell
     from torch_embers.store.store import Store
 
 BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
@@ -52,9 +58,6 @@ def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
     return case_of(FIXED.format(bad=list(bad)), **({"relation": "same"} | meta))
 
 
-# ---- the re-check --------------------------------------------------------------------------------------------------
-
-
 def put_item(store: Store, number: int, state: str, reason: str | None = None) -> None:
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM items WHERE number = ?", [number])
@@ -67,3 +70,37 @@ def put_item(store: Store, number: int, state: str, reason: str | None = None) -
             "VALUES ('pytorch/pytorch', ?, 'fixed', 'closing_pr', 'a pull request', 'automated', 'test', 'catalog')",
             [number],
         )
+
+
+def sweep(
+    store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW), **more: Any
+) -> dict[tuple[str, str], Cell]:
+    with store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
+        request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
+        return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
+
+
+def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
+    return {key: cell.decision.verdict for key, cell in cells.items()}
+
+
+def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
+    with store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        target = registry.find(reference)
+        chosen = [b for b in builds(registry) if b.order() <= target.order()]
+        asked = {"only": "all", "every": 7.0, **more}
+        result = recheck(
+            store,
+            writer,
+            LocalDispatcher(registry, Silent()),
+            cases,
+            RecheckRequest(reference=target, builds=chosen, **asked),
+            Silent(),
+        )
+        mark_told(writer)
+        return result

@@ -1,4 +1,4 @@
-"""What the tests in test_search.py share."""
+"""A database of items and an embedder that counts words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from torch_embers.classify.embedding import vectors
 from torch_embers.classify.embedding.embedder import Embedder
@@ -56,14 +55,3 @@ def store_of(database: Path, items: Iterable[Item], comments: Iterable[Comment] 
 def embedded(store: Store, embedder: Embedder, variant: Variant = "title_body") -> vectors.Embedded:
     with store.writer("test", create=True) as writer:
         return vectors.embed_items(store, writer, embedder, variant=variant)
-
-
-# ---- search -----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def library(database: Path) -> Store:
-    titles = ["strided input wrong gradient", "wrong gradient for strided view", "loader hangs", "loader hangs forever"]
-    store = store_of(database, [*(item(n, t) for n, t in enumerate(titles, 1)), item(1, "loader hangs", repo="x/y")])
-    embedded(store, Words())
-    return store

@@ -8,40 +8,161 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
+import sysconfig
+import threading
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.bisect import (  # noqa: F401 - fixtures
-    VERSIONS,
-    _nothing_but_these_builds_and_cases,
-    ahead,
-    build,
-    database,
-    embers,
-    history,
-    home,
-    predicate,
-    wheels,
-)
-from support import assert_clean_error, case_of, eventually, fake_python, rows
+from support import assert_clean_error, case_of, eventually, fake_python, rows, run_embers
 from torch_embers.builds import install
-from torch_embers.builds.registry import Build, Registry
+from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.errors import InputError
+from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import measuring, report, sessions
+from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
 from torch_embers.run.bisect.build_list import BuildList
+from torch_embers.run.bisect.commits import commit_range
 from torch_embers.run.bisect.places import Place
+from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.bisect.search import Reply
+from torch_embers.run.bisect.sources import Sources
+from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
+
+
+VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four registered builds."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for place, version in enumerate(VERSIONS):
+        registry.register(fake_python(folder / version, version, f"{place}" * 16))
+    return folder / "registry"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_but_these_builds_and_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever torch the tests run beside is no build of theirs, and the shipped cases take seconds to load."""
+    monkeypatch.setattr(Registry, "_current", lambda _: None)
+    monkeypatch.setattr(bisecting.shipped, "load", lambda _: 0)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "e.duckdb"
+    with Store(path).writer("test", create=True) as writer, writer.transaction():
+        pass
+    return path
+
+
+def predicate(bad: Sequence[str], log: Path | None = None, skip: Sequence[str] = ()) -> str:
+    """A command that ends with 1 on these versions and with 125 on those, and notes where it ran."""
+    code = (
+        "import os, sys; v = os.environ['EMBERS_VERSION']; "
+        + (f"open({str(log)!r}, 'a').write(v + chr(10)); " if log else "")
+        + f"print('seen on', v); sys.exit(125 if v in {tuple(skip)!r} else v in {tuple(bad)!r})"
+    )
+    return f"{{python}} -c {shlex.quote(code)}"
+
+
+def embers(home: Path, database: Path, *words: object) -> Any:
+    return run_embers("bisect", *words, "--database", database, EMBERS_BUILDS_DIR=str(home))
+
+
+def build(version: str, name: str = "", **more: Any) -> Build:
+    return Build(name or version, version, "c" * 40, more.pop("channel", "release"), "linux", Path("p"), "3.11", **more)
+
+
+DAYS = (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c"))
+"""Days of August 2025 and the commits of the main line whose snapshots they are; the fourth had no nightly."""
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+    done = subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], dict[str, str]]:
+    """A clone with PyTorch's form of the branch nightly; commits of the main line by letter, of the branch by day."""
+    folder = tmp_path_factory.mktemp("clone")
+    git(folder, "init", "-q", "-b", "main")
+    main, days, tip = {}, {}, list[str]()
+    for number, letter in enumerate("abc"):
+        (folder / "version.txt").write_text("2.9.0a0\n")
+        (folder / f"{letter}.cpp").write_text("")
+        git(folder, "add", ".")
+        git(folder, "commit", "-qm", f"Change {letter} (#9200{number})\n\nFixes #{number}7")
+        main[letter] = git(folder, "rev-parse", "HEAD")
+    for day, letter in DAYS:
+        subject = f"2025-08-{day} nightly release ({main[letter]})"
+        days[day] = git(folder, "commit-tree", f"{main[letter]}^{{tree}}", *tip, "-m", subject)
+        tip = ["-p", days[day]]
+    git(folder, "update-ref", "refs/remotes/origin/nightly", days["06"])
+    return folder, main, days
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, history: tuple[Path, dict[str, str], dict[str, str]]) -> Path:
+    """Nightlies that name commits of the branch, one a commit of the main line, one none; and wheels for others."""
+    _, main, days = history
+    tag = next(iter_tag())
+    folder = tmp_path / "index"
+    folder.mkdir()
+    named = {**days, "05": main["b"], "06": "Unknown"}
+    for day, _ in DAYS:
+        with zipfile.ZipFile(folder / f"torch-2.9.0.dev202508{day}-{tag}.whl", "w") as archive:
+            archive.writestr("torch/version.py", f"git_version = '{named[day]}'\n")
+    for name in (
+        f"torch-2.8.0-{tag}.whl",
+        f"torch-2.11.0.dev20260101-{tag}.whl",
+        "torch-2.9.0.dev20250804-cp27-cp27m-win32.whl",
+        "x.whl",
+    ):
+        (folder / name).write_bytes(b"")
+    return folder
+
+
+def iter_tag() -> Any:
+    cp = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    yield f"{cp}-{cp}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def ahead(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, evict: bool = False
+) -> tuple[BuildList, list[str], threading.Event]:
+    """Builds of five releases that can be installed; what is installed, in order; an event that lets it go on."""
+    home = tmp_path / "registry"
+    begun: list[str] = []
+    go_on = threading.Event()
+
+    def installed(_: Settings, version: str, *__: object) -> Build:
+        begun.append(version)
+        go_on.wait(60)
+        if version == "2.9.4":
+            raise BuildError("no such wheel")
+        return Registry(home).register(fake_python(tmp_path / version, version), version)
+
+    monkeypatch.setattr(install, "add_for", installed)
+    places = [Place(f"2.9.{number}") for number in range(5)]
+    request = BisectRequest("x", install=True, evict=evict)
+    here = LocalDispatcher(Registry(home), Silent())
+    return BuildList(Settings(builds_dir=home), places, request, "", Silent(), here), begun, go_on
 
 
 def table(home: Path, database: Path, *words: object) -> dict[str, Any]:
@@ -79,33 +200,6 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
     assert not any(build["asked_on"] for build in finished["builds"]), "a finished search of a command is not reused"
 
 
-def test_an_interrupted_search_goes_on_with_the_builds_that_it_installed(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry, log, room = Registry(tmp_path / "registry"), tmp_path / "log", [2]
-
-    def installed(_: Settings, version: str, *__: object) -> Build:
-        if not room[0]:
-            raise KeyboardInterrupt
-        room[0] -= 1
-        own = registry.register(fake_python(tmp_path / version, version, version), version)
-        return registry.save(replace(own, managed=True))
-
-    monkeypatch.setattr(install, "known_releases", lambda: list(VERSIONS))
-    monkeypatch.setattr(install, "add_for", installed)
-    monkeypatch.setattr(BuildList, "prefetch", lambda *_: None)
-    request = BisectRequest(predicate=predicate(["2.0.1", "2.1.2"], log), runs=2, install=True)
-    store, wanted = Store(database), Settings(database=database, builds_dir=registry.folder)
-    with pytest.raises(KeyboardInterrupt):
-        bisecting.bisect(store, wanted, request, Silent())
-    asked = log.read_text(encoding="utf-8").split()
-    room[0] = 9
-    made = bisecting.bisect(store, wanted, request, Silent())
-    assert [place.version for place in made.last_change or ()] == ["2.1.2", "2.2.2"]
-    assert set(asked) == {"2.0.1", "2.3.1"}
-    assert log.read_text(encoding="utf-8").split()[len(asked) :].count("2.0.1") == 0, "it is stored"
-
-
 def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: Path, database: Path) -> None:
     registry = Registry(tmp_path / "registry")
     for place, version in enumerate(VERSIONS):
@@ -129,13 +223,6 @@ def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: P
     assert (change["before"], change["after"]) == ("2.0.1", "2.3.1")
 
 
-def test_builds_that_a_predicate_skips_widen_the_range(home: Path, database: Path) -> None:
-    made = table(home, database, "--predicate", predicate(["2.0.1"], skip=["2.1.2", "2.2.2"]), "--runs", 1)
-    [change] = made["changes"]
-    assert (change["before"], change["after"], change["untestable"]) == ("2.0.1", "2.3.1", ["2.1.2", "2.2.2"])
-    assert "no later than 2.3.1" in made["sentence"]
-
-
 def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: Path) -> None:
     done = embers(home, database, "--predicate", predicate([], skip=VERSIONS), "--runs", 1)
     assert done.returncode == bisecting.CANNOT_TELL
@@ -146,17 +233,13 @@ def test_a_search_that_cannot_tell_ends_with_its_own_code(home: Path, database: 
     ("words", "code", "said"),
     [
         (["--predicate", "exit 0", "--good", "2.0.1", "--bad", "2.0.1"], 3, "both 2.0.1"),
-        (["--predicate", "true", "--good", "9.9.9"], 3, "no build '9.9.9'"),
         (["--predicate", "true", "--bad", "2.3.1", "--runs", "1"], 3, "was said to be bad, but it is clean"),
         (["--predicate", "no-such-program-here"], 3, "no-such-program-here"),
         (["--predicate", "'"], 3, "--predicate"),
-        (["--predicate", " "], 3, "is empty"),
         (["--predicate", "sh -c 'exit 130'"], 3, "128 and above stop"),
         (["--script", "nowhere.py"], 3, "no script nowhere.py"),
         (["nothing_of_this_name", "--hang-is", "bad"], 3, "give it with --script or --predicate"),
-        (["nothing_of_this_name"], 3, "nothing_of_this_name"),
         ([], 3, "give one thing to bisect"),
-        (["1", "--predicate", "true"], 3, "give one thing to bisect"),
         (["--predicate", "true", "--commits", "nowhere"], 3, "no such folder"),
     ],
 )
@@ -209,57 +292,47 @@ def test_a_hang_is_the_bug_where_that_is_said(home: Path, database: Path, tmp_pa
     assert_clean_error(embers(home, database, *words), 3, "said to be bad, but it cannot be tested here")
 
 
-def test_a_command_past_its_time_is_killed_with_its_children(tmp_path: Path) -> None:
-    late = tmp_path / "late"
-    call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}); exit 0"]
-    assert measuring._predicate_run(call, dict(os.environ), 0.3, "skip").outcome == "timeout"
-    assert measuring._predicate_run(call, dict(os.environ), 0.3, "bad").outcome == "reproduced"
-    time.sleep(1)
-    assert not late.exists()
+def is_gone(note: Path) -> bool:
+    """Whether the process that wrote its number there has ended."""
+    try:
+        return Path(f"/proc/{int(note.read_text())}/stat").read_text().rpartition(") ")[2][0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
-def test_what_a_command_leaves_in_the_background_ends_with_it(tmp_path: Path) -> None:
-    late = tmp_path / "late"
-    call = ["sh", "-c", f"(sleep 1; touch {shlex.quote(str(late))}) & exit 3"]
-    assert measuring._predicate_run(call, dict(os.environ), 5, "skip").outcome == "reproduced"
-    time.sleep(1.5)
-    assert not late.exists()
+@pytest.mark.parametrize(
+    ("script", "limit", "on_hang", "outcome"),
+    [
+        ("echo $$ >{note}; sleep 600", 0.3, "skip", "timeout"),
+        ("echo $$ >{note}; sleep 600", 0.3, "bad", "reproduced"),
+        ("sleep 600 & echo $! >{note}; exit 3", 60, "skip", "reproduced"),
+    ],
+)
+def test_a_command_ends_with_its_children_and_one_in_the_background_is_no_timeout(
+    tmp_path: Path, script: str, limit: float, on_hang: str, outcome: str
+) -> None:
+    note = tmp_path / "pid"
+    call = ["sh", "-c", script.format(note=shlex.quote(str(note)))]
+    assert measuring._predicate_run(call, dict(os.environ), limit, on_hang).outcome == outcome
+    eventually(lambda: is_gone(note))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_bisection_that_is_ended_leaves_no_command_running(
     home: Path, database: Path, tmp_path: Path, number: int
 ) -> None:
-    begun, late = tmp_path / "begun", tmp_path / "late"
-    command = f"sh -c 'touch {begun}; sleep 5; touch {late}'"
+    note = tmp_path / "pid"
+    command = f"sh -c 'echo $$ >{note}; sleep 600'"
     words = ["bisect", "--predicate", command, "--runs", "1", "--database", str(database)]
     surroundings = {**os.environ, "EMBERS_BUILDS_DIR": str(home), "NO_COLOR": "1"}
     program = [sys.executable, "-m", "torch_embers", *words]
     with subprocess.Popen(program, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        eventually(begun.exists)
+        eventually(lambda: note.exists() and note.read_text())
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert b"Traceback" not in said
-    time.sleep(5.5)
-    assert not late.exists()
-
-
-def test_a_child_in_the_background_is_no_timeout_and_the_output_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "MOST_OUTPUT", 1000)
-    call = ["sh", "-c", "head -c 300000 /dev/zero; sleep 0.4; echo; echo seen; sleep 3 & exit 1"]
-    began = time.monotonic()
-    seen = measuring._predicate_run(call, dict(os.environ), 2.5, "skip")
-    assert (seen.outcome, seen.detail) == ("reproduced", "seen")
-    assert time.monotonic() - began < 2.5
-
-
-def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
-    command = predicate(["2.0.1", "2.1.2"])
-    done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
-    assert done.returncode == 0, done.stderr
-    assert "gone since 2.2.2" in done.stdout
-    assert "no nightlies: nowhere is no folder" in done.stderr
+    eventually(lambda: is_gone(note))
 
 
 def test_a_search_over_nightlies_goes_on_between_the_two_releases_and_ends_with_their_commits(
@@ -321,3 +394,182 @@ def test_another_nightly_of_the_source_stands_in_for_one_that_cannot_be_had_and_
             session = sessions.begun(store, writer, "key", "x", 1, fresh=True)
             assert sessions.Remembering(session, writer, places, ask)(0).answer == "yes"
             assert places == [fine], "a search that goes on names it, too"
+
+
+def test_without_any_build_there_is_nothing_to_search(database: Path, tmp_path: Path) -> None:
+    assert_clean_error(embers(tmp_path / "none", database, "--predicate", "true"), 3, "no build here")
+
+
+def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked_again(database: Path) -> None:
+    store, asked = Store(database), []
+    places = [Place("2.0.1"), Place("2.1.2")]
+
+    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+        asked.append((place, fresh))
+        return NOT_INSTALLED if place else Reply("no", 0, 4, 0.99)
+
+    with store.writer("test") as writer:
+        for _ in range(2):
+            session = sessions.begun(store, writer, "key", "subject", 0, fresh=False)
+            remembering = sessions.Remembering(session, writer, places, ask)
+            for place in (0, 1):
+                remembering(place)
+        remembering(0)
+    assert asked == [(0, False), (1, False), (1, False), (0, True)]
+
+
+def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
+    wheels: Path, history: tuple[Path, dict[str, str], dict[str, str]]
+) -> None:
+    clone, main, days = history
+    sources = Sources(Clone(clone))
+    places = nightly.listing(str(wheels), "2.8.0", "2.9.1", sources)
+    assert [[one.version[-2:] for one in place.alike] for place in places] == [["02"], ["05"], []]
+    assert [(p.version[-2:], p.commit, sources.of(p.commit)) for p in places] == [
+        ("01", days["01"], main["a"]),
+        ("03", days["03"], main["b"]),
+        ("06", days["06"], main["c"]),
+    ], "the wheel of the sixth does not say its commit; its day does"
+    alone = nightly.listing(str(wheels), "2.8.0", "2.9.1", Sources())
+    assert [place.version[-2:] for place in alone] == ["01", "02", "03", "05", "06"], "without a clone nobody can tell"
+
+
+def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
+    history: tuple[Path, dict[str, str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone, _, days = history
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    index = "https://index.example/nightly/cpu"
+    monkeypatch.setattr(nightly, "_of_index", lambda _: [])
+    monkeypatch.setattr(nightly.sysconfig, "get_platform", lambda: "linux-x86_64")
+    places = nightly.listing(index, "2.8.0", "2.9.1", Sources(Clone(clone)))
+    assert [(place.version, place.commit) for place in places] == [
+        (f"2.9.0.dev202508{day}", days[day]) for day in ("01", "03", "06")
+    ]
+    first = f"{index}/torch-2.9.0.dev20250801%2Bcpu-{python}-{python}"
+    assert places[0].addresses == (f"{first}-manylinux_2_28_x86_64.whl", f"{first}-linux_x86_64.whl")
+    plans: list[Any] = []
+    monkeypatch.setattr(install, "_answers", lambda page, _: "manylinux" not in page.full_url)
+    monkeypatch.setattr(install, "_install", lambda _, plan, *__: plans.append(plan))
+    install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    assert plans == [install.Plan(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
+    monkeypatch.setattr(install, "_answers", lambda *_: False)
+    with pytest.raises(BuildError, match=r"no wheel at .*manylinux.* nor at .*-linux_"):
+        install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    with pytest.raises(BuildError, match="an index keeps some weeks"):
+        nightly.listing(index, "2.8.0", "2.9.1", Sources())
+
+
+def test_the_commits_between_nightlies_are_those_between_their_sources(
+    history: tuple[Path, dict[str, str], dict[str, str]],
+) -> None:
+    folder, main, days = history
+    clone = Clone(folder)
+    sources, first = Sources(clone), Place("2.9.0.dev20250801", commit=days["01"])
+    last = Place("2.9.0.dev20250803", commit=main["b"])
+    made = commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, sources)
+    assert (made.total, made.basis) == (1, "by tags or commits of the builds")
+    assert [(one.commit.sha, one.files) for one in made.ranked] == [(main["b"], ["b.cpp"])]
+    for commit, said in (
+        ("d" * 40, "lacks commit dddddddddddd of 2.9.0.dev20250806: fetch it"),
+        ("", "2.9.0.dev20250806 does not say its commit"),
+    ):
+        last = Place("2.9.0.dev20250806", commit=commit)
+        with pytest.raises(InputError, match=said):
+            commit_range(clone, "pytorch/pytorch", (first, last), "", [7], rules.load().commits, sources)
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [("https://127.0.0.1:1", "does not answer"), ("nowhere", "is no folder of wheels"), ("", "is no folder")],
+)
+def test_an_index_that_is_not_there_is_refused_plainly(index: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match=said):
+        nightly.listing(index or str(tmp_path / "gone"), "2.8.0", "2.9.0", Sources())
+
+
+def test_builds_are_installed_ahead_one_at_a_time_and_what_is_no_longer_likely_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    builds, begun, go_on = ahead(monkeypatch, tmp_path)
+    builds.prefetch([0, 1, 2])
+    builds.prefetch([0, 3])
+    go_on.set()
+    first, third = builds.of(0), builds.of(3)
+    assert first is not None
+    assert third is not None
+    assert (first.version, third.version) == ("2.9.0", "2.9.3")
+    assert begun == ["2.9.0", "2.9.3"], "1 and 2 had not begun when they became unlikely"
+    assert builds.of(0) is first
+    assert begun == ["2.9.0", "2.9.3"], "nothing is installed twice"
+    builds.evict()
+
+
+@pytest.mark.parametrize("evict", [True, False])
+def test_what_was_installed_ahead_and_never_asked_is_removed_in_any_case(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, evict: bool
+) -> None:
+    builds, begun, go_on = ahead(monkeypatch, tmp_path, evict=evict)
+    go_on.set()
+    builds.prefetch([0, 1, 4])
+    assert builds.of(0) is not None
+    assert builds.of(4) is None, "an installation ahead that failed is a build that is not there"
+    builds.evict()
+    assert begun == ["2.9.0", "2.9.1", "2.9.4"]
+    left = {build.name for build in Registry(tmp_path / "registry").installed()} & {"2.9.0", "2.9.1", "2.9.4"}
+    assert left == (set() if evict else {"2.9.0"})
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_path: Path, tagged: bool) -> None:
+    git(tmp_path, "init", "-q")
+    for number, (version, subject) in enumerate(
+        [
+            ("2.1.0a0", "Start (#92001)"),
+            ("2.1.0a0", "Old (#92002)"),
+            ("2.2.0a0", "Mend pool (#92003)\n\nFixes #7"),
+            ("2.2.0a0", "New (#92004)"),
+        ]
+    ):
+        (tmp_path / "version.txt").write_text(f"{version}\n")
+        (tmp_path / f"pool{number}.cpp").write_text("")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", subject, "--date", f"2023-01-0{number + 1}T00:00:00Z")
+        if tagged and number in (1, 3):
+            git(tmp_path, "tag", "v2.1.2" if number == 1 else "v2.2.2")
+    ends = (Place("2.1.2"), Place("2.2.2"))
+    made = commit_range(Clone(tmp_path), "pytorch/pytorch", ends, "t.max_pool(x)", [7], rules.load().commits, Sources())
+    assert ("tags" in made.basis) is tagged
+    assert made.ranked[0].commit.subject == "Mend pool (#92003)"
+    assert (made.ranked[0].commit.pull, made.ranked[0].commit.fixes) == (92003, (7,))
+    assert "redirect.github.com" in made.markdown()
+    if tagged:
+        assert made.total == 2
+
+
+def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(home: Path, database: Path) -> None:
+    command = predicate(["2.0.1", "2.1.2"])
+    done = embers(home, database, "--predicate", command, "--runs", 1, "--index", "nowhere")
+    assert done.returncode == 0, done.stderr
+    assert "gone since 2.2.2" in done.stdout
+    assert "no nightlies: nowhere is no folder" in done.stderr
+
+
+def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = sorted(path.name for path in wheels.iterdir())
+    page = "".join(f'<a href="../{name.replace("+", "%2B")}#sha256=0">{name}</a>\n' for name in names)
+
+    class Answer:
+        def __enter__(self) -> Answer:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def read(self, _: int) -> bytes:
+            return page.encode()
+
+    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
+    places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1", Sources())
+    assert len(places) == 5, "without the wheels nobody knows their commits"
+    assert places[0].addresses[0].startswith("https://index.example/nightly/torch-2.9.0.dev20250801")

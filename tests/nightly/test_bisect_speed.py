@@ -11,11 +11,10 @@ import pytest
 from support import case_of, fake_python, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
-from torch_embers.oracles import timing
 from torch_embers.progress import Silent
 from torch_embers.run import perf, perf_cases
 from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import report
+from torch_embers.run.bisect import report, speed
 from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.where import Where
 from torch_embers.settings import Settings
@@ -142,30 +141,6 @@ def test_a_case_about_time_is_searched_by_name_or_number_beside_its_workaround(
     assert rows(tmp_path / "e.duckdb", "SELECT count(*), count(finished_at) FROM bisections") == [(2, 2)]
 
 
-def test_what_cannot_be_timed_or_lies_on_the_limit_is_unknown(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = TIMED.format(slow=dict(zip(VERSIONS, (6.0, 6.0, 6.0, 1.0), strict=True)))
-    code = code.replace("LIMIT = 2.0", "LIMIT = 2.0\nif torch.__version__ == '2.1.2': raise SystemExit(125)")
-    case = case_of(code, name="pt7_slow_pool")
-    monkeypatch.setattr(perf_cases, "all_timed", lambda: [case])
-    real = timing.judge_times
-
-    def wide(*arguments: Any) -> timing.TimingReport:
-        found = real(*arguments)
-        return timing.TimingReport("slower", 2.4, 1.5, 3.0, 0.1, *[found.first] * 2) if found.ratio == 6 else found
-
-    monkeypatch.setattr(timing, "judge_times", wide)
-    made = searched(home, tmp_path, name="pt7_slow_pool")
-    assert made.history.kind == "cannot tell"
-    assert {made.places[n].version: reply.answer for n, reply in made.history.replies.items()} == {
-        "2.0.1": "unknown",
-        "2.1.2": "unknown",
-        "2.2.2": "unknown",
-        "2.3.1": "no",
-    }
-
-
 def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,24 +181,6 @@ def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_
     assert rows(tmp_path / "e.duckdb", "SELECT count(*) FROM bisection_steps WHERE version = '2.2.2'") == [(0,)]
 
 
-def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: Path) -> None:
-    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS[:2], 1e-5))
-    builds = Registry(home).installed()
-    limits = perf.Rules.load().limits
-
-    class Removes(Silent):
-        def advanced(self, count: int) -> None:
-            shutil.rmtree(tmp_path / "builds" / "2.1.2", ignore_errors=True)
-
-    made = perf.time_calls(builds, [CALL], limits, 6, Removes())
-    assert set(made.times["pool"]) == {"2.0.1"}
-    assert any(at == "2.1.2" and "No such file" in why for _, at, why in made.failed)
-    case = case_of(TIMED.format(slow=dict.fromkeys(VERSIONS, 2.0)))
-    timed = perf_cases.time_cases(builds, [case], limits, 6, Silent())
-    assert set(timed.pairs[case.name]) == {"2.0.1"}
-    assert [(at, "No such file" in why) for _, at, why in timed.failed] == [("2.1.2", True)]
-
-
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
@@ -237,3 +194,14 @@ def test_a_build_that_vanishes_in_the_middle_of_a_timing_is_left_out(tmp_path: P
 def test_what_cannot_be_timed_is_refused(home: Path, tmp_path: Path, request_: Any, said: str) -> None:
     with pytest.raises(InputError, match=said):
         searched(home, tmp_path, **request_)
+
+
+def test_every_shipped_case_about_time_says_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert speed.of_call(perf.Rules.load().call[0].name, 0.03).limit == 1.03
+    assert all(speed.limit_of(case) > 1 for case in perf_cases.all_timed())
+    with pytest.raises(InputError, match="73328 has 2 cases about time: name one of"):
+        speed.of_case("73328", "pytorch/pytorch", by_number=True)
+    assert speed.of_case("frobnicate", "pytorch/pytorch", by_number=True) is None
+    with pytest.raises(InputError, match="has no LIMIT"):
+        speed.limit_of(case_of("x = 1"))

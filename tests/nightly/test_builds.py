@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.builds import add, asked, installed, named, python, registry  # noqa: F401 - fixtures
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install
 from torch_embers.builds.registry import (
     CURRENT,
     PARTIAL,
+    Build,
     BuildError,
     Registry,
     look,
@@ -25,6 +25,35 @@ from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry that has asked the torch of this environment, which takes seconds, and knows no other build."""
+    folder = tmp_path_factory.mktemp("asked") / "builds"
+    folder.mkdir()
+    Registry(folder).installed()
+    return folder
+
+
+@pytest.fixture
+def registry(asked: Path, tmp_path: Path) -> Registry:
+    return Registry(shutil.copytree(asked, tmp_path / "builds"))
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    return fake_python(tmp_path / "env")
+
+
+def named(builds: list[Build]) -> list[str]:
+    return [b.name for b in builds if b.name != CURRENT]
+
+
+def add(folder: Path, **more: Any) -> Build:
+    wanted = settings_room.load(builds_dir=folder)
+    asked: dict[str, Any] = {"version": None, "python": None, "wheel": None, "name": "", "allow_cuda_packages": False}
+    return install.add(wanted, **{**asked, **more}, progress=Silent())
 
 
 def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
@@ -40,7 +69,9 @@ def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
 
 
 def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Registry, python: Path) -> None:
-    registry.register(python, "mine")
+    build = registry.register(python, "mine")
+    assert (build.version, build.channel) == ("2.5.1", "release")
+    assert build.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
     assert registry.find("mine").python == python
     assert registry.find("2.5.1").name == "mine"
     with pytest.raises(BuildError, match=r"no build '2\.0\.1': installed are .*mine"):
@@ -89,7 +120,6 @@ def test_a_name_stands_for_one_build_only(registry: Registry, python: Path, tmp_
         ("#!/bin/sh\nexit 3\n", "exit 3"),
         ("#!/bin/sh\nsleep 30\n", "no answer within 1 s"),
         ("#!/no/such/program\n", "cannot be run"),
-        ('#!/bin/sh\necho \'{"version": "2.0"}\'\n', "no usable answer"),
         ('#!/bin/sh\necho \'{"version": "five"}\'\n', "no usable answer"),
         ("#!/bin/sh\necho \"No module named 'torch'\" >&2; exit 1\n", "has no torch"),
         ("#!/bin/sh\nhead -c 3000000 /dev/zero\n", "does not answer like a Python interpreter"),
@@ -104,6 +134,10 @@ def test_a_program_that_is_no_python_with_torch_is_named(
     monkeypatch.setattr("torch_embers.builds.registry.ask.__defaults__", (1.0,))
     with pytest.raises(BuildError, match=message):
         look(path)
+    (tmp_path / "text").write_text("no program")
+    for other in (tmp_path / "missing", tmp_path / "text", tmp_path):
+        with pytest.raises(BuildError, match="is no program"):
+            look(other)
 
 
 def test_a_build_that_changed_or_vanished_is_not_used(registry: Registry, python: Path) -> None:
@@ -135,15 +169,11 @@ def test_the_torch_of_this_environment_is_a_build_from_the_start(tmp_path: Path)
     registry = Registry(tmp_path / "builds")
     build = registry.find(CURRENT)
     assert build.python.samefile(sys.executable)
-    with pytest.raises(BuildError, match="always a build"):
-        registry.remove(CURRENT)
-
-
-def test_the_current_build_passes_its_checks(registry: Registry) -> None:
-    pytest.importorskip("torch")
-    checked = registry.check(registry.find(CURRENT))
+    checked = registry.check(build)
     assert checked.broken == []
     assert {"import", "matmul on cpu", "backward on cpu", "numpy"} <= {what for what, _ in checked.checked}
+    with pytest.raises(BuildError, match="always a build"):
+        registry.remove(CURRENT)
 
 
 def test_the_least_recently_used_builds_make_room(registry: Registry, python: Path) -> None:
@@ -191,3 +221,17 @@ def test_a_broken_wheel_is_an_error_in_one_line_and_leaves_nothing(tmp_path: Pat
         add(tmp_path / "builds", wheel=path)
     assert "\n" not in str(caught.value)
     assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
+
+
+def test_an_interpreter_that_is_not_what_it_is_called_is_refused(registry: Registry, python: Path) -> None:
+    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
+        registry.register(python, expected="1.13.1")
+    assert named(registry.installed()) == []
+
+
+def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Path) -> None:
+    registry.register(python)
+    for name, text in (("broken", "{"), ("empty", ""), ("other", '{"name": "x"}')):
+        (registry.folder / name).mkdir()
+        (registry.folder / name / "build.json").write_text(text)
+    assert named(registry.installed()) == ["2.5.1"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import support
 from torch_embers.repro import case as cases
 from torch_embers.resources import data_file
 from torch_embers.run import perf_cases
-
-if TYPE_CHECKING:
-    import pytest
 
 TOOL: Any = support.tool("case_flags")
 
@@ -23,8 +20,3 @@ def test_every_doubt_about_a_shipped_case_has_an_exception_and_every_exception_a
     bare, stale = TOOL.unexplained(TOOL.flags(cases.shipped(), TOOL.shipped_facts(), perf_cases.all_timed()), excuses)
     assert not bare, "mend the case, cut its link, or give a reason in data/case_flags.toml"
     assert not stale, "take these out of data/case_flags.toml"
-
-
-def test_the_command_prints_what_it_counted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert TOOL.main(["--all"]) == 0
-    assert "with an exception" in capsys.readouterr().out.splitlines()[-1]

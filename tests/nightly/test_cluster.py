@@ -10,24 +10,93 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.cluster import BAD, GOOD, cases, cluster, home, hostile, registry, sweep  # noqa: F401 - fixtures
+import raylets
 from raylets import nodes_of
-from support import Recorded, rows
+from support import Recorded, case_of, case_text, fake_python, rows
 from torch_embers.builds.registry import Registry, environment_key, placed_here
-from torch_embers.errors import ClusterError, SandboxError
+from torch_embers.errors import SandboxError
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
+from torch_embers.repro.case import parse
 from torch_embers.run.batch import Batch
 from torch_embers.run.cluster import worker
 from torch_embers.run.cluster.jobs import shares_of
 from torch_embers.run.cluster.limits import limits
+from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.verdict import Control, Rules
 from torch_embers.run.where import Where, opened
 from torch_embers.sandbox.proof import GUARANTEES
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from torch_embers.repro.case import Case
+
+
+BAD, GOOD = "2.0.1", "2.1.2"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Two builds, 2.0.1 and 2.1.2, in the registry that nodes look into, too."""
+    folder = tmp_path_factory.mktemp("builds")
+    registry = Registry(folder / "registry")
+    for version in (BAD, GOOD):
+        registry.register(fake_python(folder / version, version))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EMBERS_BUILDS_DIR", str(registry.folder))
+        yield folder
+
+
+@pytest.fixture
+def registry(home: Path) -> Registry:
+    return Registry(home / "registry")
+
+
+FIXED = """
+import os
+import sys
+import time
+import torch
+
+time.sleep({sleep})
+bad = torch.__version__ == "2.0.1" or os.environ.get("EMBERS_PLANT") == "1"
+print("off by {number}" if bad else "equal")
+sys.exit(1 if bad else 0)
+"""
+
+
+def cases(count: int = 3, sleep: float = 0.0) -> list[Case]:
+    """Cases whose bug is in 2.0.1 alone."""
+    return [
+        case_of(FIXED.format(number=number, sleep=sleep), f"pt{number}_example", known_bad=[BAD])
+        for number in range(count)
+    ]
+
+
+def hostile() -> Case:
+    code = "import torch\nif torch.__version__ == '2.0.1':\n    raise ValueError('reported')\n"
+    return parse(case_text(code, signature="ValueError: reported", oracle="exception"), "x1", "extracted")
+
+
+@pytest.fixture(scope="module")
+def cluster(home: Path) -> Iterator[Any]:
+    """Its nodes find the builds of ``home``."""
+    with raylets.head() as made:
+        yield made
+
+
+def sweep(
+    store: Store, registry: Registry, wanted: Sequence[Case], where: Where, progress: Any = None
+) -> Iterator[Any]:
+    builds = [registry.find(version) for version in (BAD, GOOD)]
+    progress = progress or Silent()
+    with opened(where, registry, progress, jobs=1) as dispatcher, store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, wanted)
+        executor = Executor(store, writer, dispatcher, progress)
+        yield from executor.sweep(SweepRequest(wanted, builds, builds))
 
 
 def task(registry: Registry, case: Case, **changed: Any) -> worker.Turn:
@@ -88,22 +157,6 @@ def tables(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.mark.serial
 @pytest.mark.timeout(1800)
-def test_two_nodes_write_the_same_tables_as_one_machine(tmp_path: Path, registry: Registry, cluster: Any) -> None:
-    wanted, progress = [*cases(), hostile()], Recorded()
-    local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")
-    here = {(c.case.name, c.build.name): c.row() for c in sweep(local, registry, wanted, Where())}
-    with nodes_of(cluster, {}, {}):
-        there = {
-            (c.case.name, c.build.name): c.row()
-            for c in sweep(far, registry, wanted, Where("ray", cluster.address), progress)
-        }
-    assert "2 nodes, 2 CPUs" in progress.lines
-    assert there == here
-    assert tables(far) == tables(local)
-
-
-@pytest.mark.serial
-@pytest.mark.timeout(1800)
 def test_a_node_that_dies_in_mid_run_loses_nothing(tmp_path: Path, registry: Registry, cluster: Any) -> None:
     wanted, progress = cases(10, sleep=0.2), Recorded()
     local, far = Store(tmp_path / "local.duckdb"), Store(tmp_path / "far.duckdb")
@@ -142,7 +195,6 @@ import sys
 
 sys.path[:0] = {path!r}
 from pathlib import Path
-from helpers.cluster import cases, sweep
 from torch_embers.builds.registry import Registry
 from torch_embers.run import ledger
 from torch_embers.run.where import Where
@@ -162,7 +214,7 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path, registry: 
     list(sweep(local, registry, cases(10, 0.1), Where()))
     database = tmp_path / "far.duckdb"
     script = DRIVER.format(
-        path=[str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])],
+        path=[str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])],
         database=str(database),
         registry=str(registry.folder),
         address=cluster.address,
@@ -181,12 +233,3 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(tmp_path: Path, registry: 
     assert found["verdicts"] == wanted["verdicts"]
     key = "case_hash, build, environment, batch, planted, attempt"
     assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
-
-
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "no-such-host.invalid:6379"])
-def test_an_address_where_nobody_listens_ends_at_once_and_by_name(tmp_path: Path, address: str) -> None:
-    with (
-        pytest.raises(ClusterError, match=f"no Ray cluster at {address} can be used"),
-        opened(Where("ray", address), Registry(tmp_path), Silent(), jobs=1),
-    ):
-        pass

@@ -74,6 +74,12 @@ def cluster(home: Path) -> Iterator[Any]:
         yield made
 
 
+def paths_of_tests() -> list[str]:
+    """Folders from which a driver of its own imports this file, what it imports, and embers."""
+    own = Path(__file__).resolve()
+    return [str(path) for path in (own.parent, own.parents[1], Path(bank.__file__).parents[2])]
+
+
 # ---- bisections ----------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +153,7 @@ def test_a_bisection_whose_driver_and_then_a_node_are_killed_comes_to_the_same(
 ) -> None:
     here = bisected(tmp_path / "here.duckdb", home, Where())
     database = tmp_path / "there.duckdb"
-    path = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
+    path = paths_of_tests()
     script = BISECTION.format(path=path, database=str(database), home=str(home), address=cluster.address)
     with nodes_of(cluster, {}, {}) as added:
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
@@ -215,7 +221,7 @@ def test_a_hunt_whose_driver_and_then_a_node_are_killed_finds_what_one_machine_f
     here = hunted(tmp_path / "here", registry, Where())
     assert [row["op"] for row in here if row["ended"]] == []
     assert {found["id"] for row in here for found in row["findings"]}, "the operators are such that something is found"
-    out, path = tmp_path / "there", [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
+    out, path = tmp_path / "there", paths_of_tests()
     script = HUNT.format(path=path, out=str(out), home=str(home), address=cluster.address)
     with nodes_of(cluster, {}, {}) as added:
         with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
@@ -324,28 +330,6 @@ def test_batches_come_in_order_however_their_parts_come(monkeypatch: pytest.Monk
         assert np.array_equal(one, Near().encode(batch))
 
 
-def test_equal_texts_of_batches_under_way_are_embedded_once(tmp_path: Path, catalog_template: Path) -> None:
-    path = tmp_path / "e.duckdb"
-    shutil.copy(catalog_template, path)
-    store = Store(path)
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("UPDATE items SET title = 'the same title', body = NULL WHERE number % 2 = 0")
-    asked: list[str] = []
-
-    class Eager(Near):
-        def encode_many(self, batches: Any) -> Iterator[Vectors]:
-            for texts in list(batches):  # all are asked for before the first is written
-                asked.extend(texts)
-                yield self.encode(texts)
-
-    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
-        patch.setattr(vectors, "BATCH", 16)
-        made = vectors.embed_items(store, writer, Eager())
-    assert len(asked) == len(set(asked)) == made.embedded
-    assert rows(path, "SELECT count(*) FROM embeddings GROUP BY text_hash HAVING count(*) > 1") == []
-    assert rows(path, "SELECT count(*) FROM model_texts") == rows(path, "SELECT count(*) FROM items")
-
-
 def test_a_node_with_another_encoder_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     far_embedding._encoder.cache_clear()
     task = Encode(worker.code_here(), "another@0123/int8", ("text",))
@@ -399,20 +383,6 @@ def test_a_ray_of_our_own_listens_on_the_loopback_address_alone(tmp_path: Path) 
 # ---- the command line ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["bisect", "--predicate", "true", "--executor", "ray"], "--predicate runs on this machine only"),
-        (["bisect", "pt1", "--executor", "cloud"], "use local or ray"),
-        (["hunt", "--address", "h:1"], "give --executor ray with it"),
-        (["classify", "--address", "h:1"], "give --executor ray with it"),
-    ],
-)
-def test_options_that_do_not_fit_are_named(words: Sequence[str], said: str, tmp_path: Path) -> None:
-    more = [] if words[0] == "hunt" else ["--database", str(tmp_path / "none.duckdb")]
-    assert_clean_error(run_embers(*words, *more), 3, said)
-
-
 @pytest.mark.parametrize("words", [["hunt"], ["classify"], ["bisect", "--script", __file__]])
 def test_a_cluster_that_is_not_there_is_one_clean_line(
     words: Sequence[str], tmp_path: Path, catalog_template: Path
@@ -422,3 +392,20 @@ def test_a_cluster_that_is_not_there_is_one_clean_line(
     more = ["--out", tmp_path / "hunt"] if words[0] == "hunt" else ["--database", database]
     done = run_embers(*words, *more, "--executor", "ray", "--address", "127.0.0.1:1")
     assert_clean_error(done, 7, "no Ray cluster at 127.0.0.1:1 can be used")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["run", "--executor", "cloud"], "use local or ray"),
+        (["run", "--address", "h:1"], "give --executor ray with it"),
+        (["run", "--executor", "ray", "--oracle", "layout"], "on this machine only"),
+        (["bisect", "--predicate", "true", "--executor", "ray"], "--predicate runs on this machine only"),
+        (["bisect", "pt1", "--executor", "cloud"], "use local or ray"),
+        (["hunt", "--address", "h:1"], "give --executor ray with it"),
+        (["classify", "--address", "h:1"], "give --executor ray with it"),
+    ],
+)
+def test_options_that_do_not_fit_are_named(tmp_path: Path, options: Sequence[str], words: str) -> None:
+    more = [] if options[0] == "hunt" else ["--database", tmp_path / "none.duckdb"]
+    assert_clean_error(run_embers(*options, *more), 3, words)

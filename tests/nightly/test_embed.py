@@ -3,22 +3,94 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from helpers.embed import _no_hub, needed, texts, tiny  # noqa: F401 - fixtures
 from support import example_count
 from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, weights
 from torch_embers.errors import InputError
+from torch_embers.normalize import clean_text
+from torch_embers.settings import SHIPPED_EMBEDDER
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+PACKAGES = ("torch", "sentence_transformers", "onnx", "onnxruntime", "tokenizers", "safetensors")
+WORDS = [
+    *("a", "b", "c", "conv", "grad", "nan", "wrong", "layout", "stride", "[mps]", "torch", "hello", "world"),
+    *(".", ",", "#", "(", ")", "##s", "##ed", "é", "结"),
+]
+
+
+def needed(*packages: str) -> None:
+    for package in packages or PACKAGES:
+        pytest.importorskip(package)
+
+
+@pytest.fixture(autouse=True)
+def _no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers model of the default's shape, but small and with random weights."""
+    needed()
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel
+
+    folder = tmp_path_factory.mktemp("tiny")
+    torch.manual_seed(0)
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: place for place, word in enumerate([*special, *WORDS])}
+    shape: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+    }
+    model = BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=64, **shape))
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5).add_(0.01 * torch.randn_like(parameter))
+    model.save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+    kinds = ["Transformer", "Pooling", "Normalize"]
+    paths = ["", "1_Pooling", "2_Normalize"]
+    modules = [
+        {"idx": n, "name": str(n), "path": path, "type": f"sentence_transformers.models.{kind}"}
+        for n, (kind, path) in enumerate(zip(kinds, paths, strict=True))
+    ]
+    pooling = {"word_embedding_dimension": 32, "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
+    names = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 64}
+    for name, content in {
+        "modules.json": modules,
+        "sentence_bert_config.json": {"max_seq_length": 24, "do_lower_case": False},
+        "1_Pooling/config.json": pooling,
+        "tokenizer_config.json": names,
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(content), encoding="utf-8")
+    (folder / "2_Normalize").mkdir(exist_ok=True)
+    return folder
+
+
+PIECES = [*"abcs .#([é结\n\t\x00\ud800🐛", "conv ", "torch "]
+texts = st.lists(st.sampled_from(PIECES), max_size=150).map("".join)
 
 
 @pytest.fixture(scope="session")
@@ -38,15 +110,6 @@ def cosines(one: embedder.Vectors, two: embedder.Vectors) -> Any:
 # ---- the quick path ---------------------------------------------------------------------------------------------
 
 
-def test_the_default_shape_takes_the_quick_path(quick: embedder.Embedder, plain: embedder.Embedder) -> None:
-    from torch_embers.classify.embedding import torch_embedder
-
-    assert isinstance(quick, onnx_embedder.GraphEmbedder)
-    assert isinstance(plain, torch_embedder.TorchEmbedder)
-    assert quick.dim == plain.dim == 32
-    assert quick.model_id != plain.model_id
-
-
 @settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
@@ -55,19 +118,6 @@ def test_the_quick_path_agrees_with_sentence_transformers(
     from torch_embers.classify.embedding import prepare
 
     assert cosines(quick.encode(given_texts), plain.encode(given_texts)).min() > prepare.MIN_COSINE
-
-
-def test_the_float_graph_is_the_model_itself(tiny: Path, plain: embedder.Embedder, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file
-
-    from torch_embers.classify.embedding import prepare
-
-    bert = graph.bert_of(tiny)
-    assert bert is not None
-    (tmp_path / "g.onnx").write_bytes(graph.build_graph(bert, load_file(tiny / "model.safetensors"), quantised=False))
-    tokens = onnx_embedder.Tokens(tiny / "tokenizer.json", bert.max_tokens)
-    exact = onnx_embedder.GraphEmbedder(tmp_path / "g.onnx", tokens, "float", bert.width, 1)
-    assert cosines(exact.encode(prepare.PROBES), plain.encode(prepare.PROBES)).min() > 0.99999
 
 
 @settings(max_examples=example_count(30))
@@ -91,16 +141,6 @@ def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
-def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
-    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = [f"conv {n}" for n in range(8)]
-    whole = quick.encode(texts)
-    monkeypatch.setattr(embedder, "CHUNK", 3)
-    assert quick.encode([]).shape == (0, 32)
-    assert np.array_equal(quick.encode(texts), whole)
 
 
 def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,22 +178,18 @@ def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) 
     assert before.model_id != after.model_id
 
 
-def test_where_the_eight_bits_disagree_the_float_graph_is_used(
+def test_a_graph_that_disagrees_or_does_not_run_is_not_used(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from torch_embers.classify.embedding import prepare, torch_embedder
 
-    agreed = iter([0.5, 0.99, 0.5, 0.5])
+    agreed, own = iter([0.5, 0.99, 0.5, 0.5]), prepare._agreement
     monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
     assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
     assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
-
-
-def test_a_graph_that_does_not_run_is_not_used(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_embers.classify.embedding import prepare, torch_embedder
-
+    monkeypatch.setattr(prepare, "_agreement", own)
     monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
-    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path), torch_embedder.TorchEmbedder)
+    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "3"), torch_embedder.TorchEmbedder)
 
 
 @pytest.mark.parametrize(
@@ -204,13 +240,6 @@ def test_the_setting_names_another_model_and_an_argument_outranks_it(
         embed.load_embedder(cache=tmp_path)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_cache_that_cannot_be_written_is_named(tiny: Path, tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
-        embed.load_embedder(str(tiny), cache=tmp_path / "c")
-
-
 def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "c").write_text("")
     with pytest.raises(InputError, match="XDG_CACHE_HOME"):
@@ -218,6 +247,14 @@ def test_a_file_where_the_cache_should_be_is_named(tiny: Path, tmp_path: Path) -
 
 
 # ---- the default model ------------------------------------------------------------------------------------------
+
+
+def assert_knows_what_belongs_together(embedder: embedder.Embedder) -> None:
+    stride, layout, loader = embedder.encode(
+        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
+    )
+    assert stride @ layout > stride @ loader + 0.1
+    assert np.isclose(np.linalg.norm(stride), 1, atol=1e-5)
 
 
 def test_the_packaged_model_knows_what_belongs_together(tmp_path: Path) -> None:
@@ -231,7 +268,41 @@ def test_the_packaged_model_knows_what_belongs_together(tmp_path: Path) -> None:
     assert isinstance(embedder, onnx_embedder.GraphEmbedder)
     assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
     assert embedder.dim == 384
-    stride, layout, loader = embedder.encode(
-        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
-    )
-    assert stride @ layout > stride @ loader + 0.1
+    assert_knows_what_belongs_together(embedder)
+
+
+def test_the_shipped_encoder_knows_what_belongs_together() -> None:
+    embedder = embed.load_embedder(threads=1)
+    assert embedder.model_id.startswith(f"{SHIPPED_EMBEDDER}@")
+    assert_knows_what_belongs_together(embedder)
+
+
+@settings(max_examples=example_count(60), suppress_health_check=[HealthCheck.too_slow])
+@given(texts.map(lambda text: text * 30))
+@example("a" * 5_000)
+@example(" " * 5_000 + "conv grad")
+@example("c" * 90 + " conv" * 3 + "\t" + "b" * 800)
+def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, text: str) -> None:
+    from tokenizers import Tokenizer
+
+    text = clean_text(text)
+    whole = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    whole.enable_truncation(24)
+    [ids] = onnx_embedder.Tokens(tiny / "tokenizer.json", 24).ids([text])
+    assert ids[0].tolist() == whole.encode(text).ids
+
+
+def test_an_empty_folder_is_no_model(tmp_path: Path) -> None:
+    needed()
+    with pytest.raises(InputError, match="no model that sentence-transformers can load"):
+        embed.load_embedder(str(tmp_path), cache=tmp_path / "c")
+
+
+def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
+    quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"conv {n}" for n in range(8)]
+    whole = quick.encode(texts)
+    monkeypatch.setattr(embedder, "CHUNK", 3)
+    assert quick.encode([]).shape == (0, 32)
+    assert np.array_equal(quick.encode(texts), whole)

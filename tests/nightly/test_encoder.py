@@ -10,17 +10,13 @@ import shutil
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import support
 from helpers.search import Words
 from torch_embers import cli, resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.embedding import embed, prepared, shipped, weights
-from torch_embers.errors import InputError
 from torch_embers.search.rules import SearchRules
 from torch_embers.settings import DEFAULT_EMBEDDER, SHIPPED_EMBEDDER
 from torch_embers.store.records import Batch, Item
@@ -51,13 +47,6 @@ def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> No
     assert barred.item(8, "a fix", "see https://github.com/pytorch/pytorch/issues/7")
     assert barred.item(8, "a fix", "The report: addcmul ignores the output, when it is strided.")
     assert not barred.item(8, "a fix", "Fixes #77")
-
-
-@given(st.lists(st.text(max_size=60), max_size=5), st.text(max_size=200))
-def test_any_text_can_be_asked_for_and_an_excluded_title_is_always_known(titles: list[str], text: str) -> None:
-    barred = TOOL.excluded.Excluded.of([], titles)
-    barred.item(1, text, text)
-    assert all(barred.title(title) for title in titles if TOOL.excluded.words(title))
 
 
 def test_no_item_that_is_measured_is_learned_from(
@@ -144,16 +133,6 @@ def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
     assert about.model_id.partition("/")[0] in {pair.model for pair in SearchRules.load().pairs}
 
 
-def test_the_shipped_encoder_knows_what_belongs_together() -> None:
-    embedder = embed.load_embedder(threads=1)
-    assert embedder.model_id.startswith(f"{SHIPPED_EMBEDDER}@")
-    stride, layout, loader = embedder.encode(
-        ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
-    )
-    assert stride @ layout > stride @ loader + 0.1
-    assert np.isclose(np.linalg.norm(stride), 1, atol=1e-5)
-
-
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shipped encoder that is loaded in its place."""
@@ -191,13 +170,6 @@ def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is
     assert not (copied.parent / "made").exists()
 
 
-def test_an_installation_without_the_encoder_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(resources, "CHECKOUT_DIR", tmp_path)
-    monkeypatch.setattr(resources, "SHIPPED_DIR", tmp_path)
-    with pytest.raises(InputError, match="tracker-encoder is missing from this installation"):
-        shipped.folder()
-
-
 # ---- which encoder belongs to what ----------------------------------------------------------------------------------
 
 
@@ -223,20 +195,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
         ("", DEFAULT_EMBEDDER),
     ],
 )
-def test_a_classifier_or_a_database_is_read_with_its_own_encoder(asked: list[str], model: str, loaded: str) -> None:
+def test_a_classifier_or_a_database_is_read_with_its_own_encoder_unless_a_setting_names_one(
+    asked: list[str], model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     embed.load_matching(model)
-    assert asked == [loaded]
-
-
-def test_a_setting_outranks_the_encoder_of_a_classifier(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
-    embed.load_matching("all-MiniLM-L6-v2@53aa51172d14")
-    assert asked == ["nobody/else"]
-
-
-def test_the_shipped_classifier_names_an_encoder_that_can_be_loaded(asked: list[str]) -> None:
-    embed.load_matching(Bundle.load(shipped_folder()).embedding)
-    assert asked[0] in (SHIPPED_EMBEDDER, weights.DEFAULT_MODEL)
+    embed.load_matching(model)
+    assert asked == [loaded, "nobody/else"]
 
 
 def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(

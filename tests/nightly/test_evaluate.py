@@ -18,8 +18,7 @@ pytest.importorskip("sklearn")
 
 from labelled import embed, examples
 from labelled import items as table_of
-from support import run_embers
-from torch_embers.classify.labels.gold import GoldItem
+from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import questions
@@ -28,7 +27,7 @@ from torch_embers.errors import InputError
 from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
-from torch_embers.evaluate.gold_evaluation import Item, Wanted, evaluate, items
+from torch_embers.evaluate.gold_evaluation import Wanted, evaluate, items
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
 from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
@@ -146,11 +145,6 @@ def test_by_time_nothing_is_learned_from_the_future(store: Store, monkeypatch: p
     assert "before 2023-01-01" in report.notes[-1]
 
 
-def item(number: int, label: str = "", text: str = "text") -> Item:
-    labels = {"s": label} if label else {}
-    return Item(text, GoldItem("o/r", number, labels, {"s": "human:x"}, None))
-
-
 def test_votes_help_where_words_say_nothing_and_are_measured_on_the_training_half_alone() -> None:
     labels = ["crash", "hang", "performance"] * 20
     titles = {"crash": "segfault in conv2d", "hang": "deadlock in the loader", "performance": "memory leak in conv2d"}
@@ -241,3 +235,26 @@ def test_a_tuned_encoder_brings_texts_of_a_class_together_and_repeats_itself(cap
     with pytest.raises(InputError, match="nothing to tell apart"):
         tune.tuned_vectors(texts, ["one"] * len(texts), [], recipe)
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--split", "random"), ("time:2023-01-01", "random")),
+        (("--split", "time:soon"), ("time:soon",)),
+        (("--scheme", "mood"), ("mood",)),
+        (("--variant", "haiku"), ("haiku",)),
+        (("--date-col", "when"), ("--train",)),
+        (("--train", "nowhere.csv"), ("nowhere.csv",)),
+        (("--out", "."), ("--out", "folder")),
+        (("--plots", "/dev/null/here"), ("--plots",)),
+        (("--database", "nowhere.duckdb"), ("embers mine",)),
+    ],
+)
+def test_the_command_refuses_what_it_cannot_do_in_one_line(
+    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
+    done = run_embers("evaluate", *arguments, *where)
+    assert done.returncode in (3, 5), done.stderr
+    assert_clean_error(done, done.returncode, *words)

@@ -16,7 +16,6 @@ from labelled import examples, items
 from torch_embers.classify.bundle import ESTIMATORS, FILE, Bundle, HeldOut, TrainingRow
 from torch_embers.classify.card import files
 from torch_embers.classify.learning import kept
-from torch_embers.classify.learning.features import Terms
 from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier
 
@@ -46,32 +45,26 @@ def folder(made: Bundle, tmp_path: Path) -> Path:
 def test_a_saved_bundle_gives_exactly_the_same_answers(made: Bundle, folder: Path) -> None:
     again, asked = Bundle.load(folder), items(["topk segfault on cpu", "norm deadlock", "", "не работает"])
     assert (again.probabilities(asked)["consequence"] == made.probabilities(asked)["consequence"]).all()
+    assert files(again) == files(made)
     assert (again.version, again.held_out, again.rows) == (made.version, made.held_out, made.rows)
     one, other = again.classifiers["consequence"], made.classifiers["consequence"]
     assert (one.threshold, one.trained_on, one.votes) == (other.threshold, other.trained_on, other.votes)
-
-
-def test_terms_are_kept_as_one_text_however_many_they_are(tmp_path: Path) -> None:
-    objects = []
-    for size in (10, 10_000):
-        own = Terms().fit([" ".join(f"op_{number}" for number in range(size)) + ' "quoted" naïve'])
-        (tmp_path / "kept.skops").write_bytes(kept.estimators_bytes({"features": own}))
-        with zipfile.ZipFile(tmp_path / "kept.skops") as packed:
-            objects.append(packed.read("schema.json").count(b"__loader__"))
-        again = kept.read_estimators(tmp_path / "kept.skops")["features"]
-        assert again.vocabulary_ == own.vocabulary_
-    assert objects[0] == objects[1]
 
 
 def edit(path: Path, **change: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
 
 
+def sealed(folder: Path, **change: object) -> None:
+    """Change the bundle, and seal it again."""
+    edit(folder / FILE, **change)
+    kept.seal(folder)
+
+
 def learned(folder: Path, **change: object) -> None:
     """Change what the bundle says of its classifier, and seal it again."""
     [about] = json.loads((folder / FILE).read_text())["classifiers"].values()
-    edit(folder / FILE, classifiers={"consequence": about | change})
-    kept.seal(folder)
+    sealed(folder, classifiers={"consequence": about | change})
 
 
 def resealed(folder: Path, content: bytes) -> None:
@@ -121,40 +114,28 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "terms that are no list": lambda at: in_schema(at, rb'\[\\{3}".*?\]', b"7"),
     "a term twice": lambda at: in_schema(at, rb'(\\{3}"[a-z. ]+\\{3}"), ', rb"\1, \1, "),
     "no terms": lambda at: in_schema(at, rb'"content": "\\"\[\\{3}".*?\]\\""', b'"content": "null"'),
-    "a training row of no finite weight": lambda at: (
-        edit(at / FILE, rows={"consequence": [["o/r", 1, "crash", float("inf"), "gold:human:h"]]}),
-        kept.seal(at),
+    "a training row of no finite weight": lambda at: sealed(
+        at, rows={"consequence": [["o/r", 1, "crash", float("inf"), "gold:human:h"]]}
     ),
-    "a held-out answer twice": lambda at: (
-        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5, 0.25, 0.25]] * 2}),
-        kept.seal(at),
-    ),
-    "a training row twice": lambda at: (
-        edit(at / FILE, rows={"consequence": json.loads((at / FILE).read_text())["rows"]["consequence"] * 2}),
-        kept.seal(at),
+    "a training row twice": lambda at: sealed(
+        at, rows={"consequence": json.loads((at / FILE).read_text())["rows"]["consequence"] * 2}
     ),
     "a cut file": lambda at: resealed(at, (at / ESTIMATORS).read_bytes()[:-200]),
-    "no classifiers": lambda at: (edit(at / FILE, classifiers={}), kept.seal(at)),
-    "unknown classes": lambda at: (
-        edit(at / FILE, classifiers={"consequence": {"classes": ["a"], "votes": {}, "threshold": 1, "trained_on": {}}}),
-        kept.seal(at),
-    ),
-    "a key more": lambda at: (edit(at / FILE, more=1), kept.seal(at)),
+    "no classifiers": lambda at: sealed(at, classifiers={}),
+    "unknown classes": lambda at: learned(at, classes=["a"], votes={}),
+    "a key more": lambda at: sealed(at, more=1),
     "a vote for a class that is not there": lambda at: learned(at, votes={"title-segfault": "elsewhere"}),
     "a threshold that is no number": lambda at: learned(at, threshold="nan"),
     "a threshold below 0": lambda at: learned(at, threshold=-1),
-    "a held-out answer that is no number": lambda at: (
-        edit(at / FILE, held_out={"consequence": [["o/r", 1, "nan", 0.5, 0.5]]}),
-        kept.seal(at),
-    ),
-    "a held-out answer above 1": lambda at: (
-        edit(at / FILE, held_out={"consequence": [["o/r", 1, 7, 0.5, 0.5]]}),
-        kept.seal(at),
-    ),
-    "held-out answers of another shape": lambda at: (
-        edit(at / FILE, held_out={"consequence": [["o/r", 1, 0.5]]}),
-        kept.seal(at),
-    ),
+    **{
+        f"a held-out answer {what}": lambda at, rows=rows: sealed(at, held_out={"consequence": rows})
+        for what, rows in {
+            "twice": [["o/r", 1, 0.5, 0.25, 0.25]] * 2,
+            "that is no number": [["o/r", 1, "nan", 0.5, 0.5]],
+            "above 1": [["o/r", 1, 7, 0.5, 0.5]],
+            "of another shape": [["o/r", 1, 0.5]],
+        }.items()
+    },
 }
 
 

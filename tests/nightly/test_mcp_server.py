@@ -81,30 +81,15 @@ def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: P
     assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
-    [
-        ("show", {"number": 1}, "1"),
-        ("show", {"number": 0}, "number"),
-        ("second_opinion", {"number": 1}, "1"),
-        ("second_opinion", {"number": "one"}, "number"),
-        ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
-        ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
-        ("delete", {}, "delete"),
-    ],
-)
-def test_a_wrong_question_gets_a_line_and_the_server_goes_on(
-    catalog_database: Path, tool: str, arguments: dict[str, Any], said: str
-) -> None:
-    async def questions(client: Client) -> Any:
-        refused = await client.call_tool(tool, arguments)
-        return refused, answer(await client.call_tool("show", {"number": 31829}))
-
-    refused, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    assert refused.is_error
-    assert said in refused.content[0].text
-    assert "Traceback" not in refused.content[0].text
-    assert shown["number"] == 31829
+WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("show", {"number": 1}, "1"),
+    ("show", {"number": 0}, "number"),
+    ("second_opinion", {"number": 1}, "1"),
+    ("second_opinion", {"number": "one"}, "number"),
+    ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
+    ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
+    ("delete", {}, "delete"),
+]
 
 
 HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -123,33 +108,40 @@ HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_hostile_arguments_get_one_line_each_and_write_nothing(catalog_database: Path) -> None:
+def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_the_server_goes_on(
+    catalog_database: Path,
+) -> None:
+    calls = [*WRONG_CALLS, *((tool, arguments, "") for tool, arguments in HOSTILE_CALLS)]
+
     async def questions(client: Client) -> Any:
-        return [await client.call_tool(tool, arguments) for tool, arguments in HOSTILE_CALLS]
+        refused = [await client.call_tool(tool, arguments) for tool, arguments, _ in calls]
+        return refused, answer(await client.call_tool("show", {"number": 31829}))
 
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in catalog_database.parent.iterdir() if path.is_file()}
 
     before = files()
-    for call, refused in zip(
-        HOSTILE_CALLS, asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions), strict=True
-    ):
+    answers, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    for call, refused in zip(calls, answers, strict=True):
         text = refused.content[0].text
         assert refused.is_error, call
+        assert call[2] in text
         assert len(text.splitlines()) == 1, text
         assert len(text) < 500
         assert "Traceback" not in text
+    assert shown["number"] == 31829
     assert files() == before
 
 
-@pytest.mark.parametrize("code", ["def (", "(" * 5_000, "x=" + "-" * 100_000 + "1", "\0", "a." * 90_000 + "b"])
-def test_code_that_cannot_be_read_is_named_and_not_run(catalog_database: Path, code: str) -> None:
-    async def questions(client: Client) -> Any:
-        return answer(await client.call_tool("audit", {"torch": "2.6.0", "code": code}))
+def test_code_that_cannot_be_read_is_named_and_not_run(catalog_database: Path) -> None:
+    codes = ["def (", "(" * 5_000, "x=" + "-" * 100_000 + "1", "\0", "a." * 90_000 + "b"]
 
-    found = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    assert found["unread"].keys() == {"code.py"}
-    assert found["findings"] == []
+    async def questions(client: Client) -> Any:
+        return [answer(await client.call_tool("audit", {"torch": "2.6.0", "code": code})) for code in codes]
+
+    for found in asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions):
+        assert found["unread"].keys() == {"code.py"}
+        assert found["findings"] == []
 
 
 def gone(path: Path) -> None:

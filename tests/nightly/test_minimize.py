@@ -63,46 +63,15 @@ def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree
     assert made.after < made.before / 3
     assert "helper" not in made.minimized.code
     assert set(made.agree.values()) == {"reproduced"}
-
-
-SLIDES = """
-class Pair:
-    def __getitem__(self, index):
-        return [0][index]
-def other(values):
-    return len(values)
-pair = Pair()
-print(other([1, 2]))
-places = [(7, 8)]
-print([1, 2, 3][places[0][0]])
-"""
-
-
-def test_a_reduction_keeps_the_failing_operator_and_its_argument(registry: Registry) -> None:
-    build = registry.find("2.5.1")
-    made = reduce_case(extracted(SLIDES), SLIDES, None, build, registry, Silent())
-    assert "Pair" not in made.minimized.code
-    [failed] = [line for line in made.minimized.code.splitlines() if "[0][0]" in line.replace(" ", "")]
-    assert failed, "the index is still an element of a pair in a list, not a number"
+    own = parse(case_text(PROGRAM), "pt1_own")
+    with pytest.raises(MinimizeError, match="judges itself"):
+        reduce_case(own, PROGRAM, None, build, registry, Silent())
 
 
 def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
     progress = Recorded()
     reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, progress)
     assert any(line.startswith("alarm") for line in progress.lines)
-
-
-def test_what_cannot_be_minimised_is_named(registry: Registry, tmp_path: Path) -> None:
-    build = registry.find("2.5.1")
-    del tmp_path
-    own = parse(case_text(PROGRAM), "pt1_own")
-    with pytest.raises(MinimizeError, match="judges itself"):
-        reduce_case(own, PROGRAM, None, build, registry, Silent())
-    with pytest.raises(MinimizeError, match="does not fail as declared on 2"):
-        reduce_case(extracted("x = 1"), "x = 1", None, build, registry, Silent())
-    flaky = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
-    with pytest.raises(MinimizeError, match="same thing twice"):
-        reduce_case(extracted(flaky), flaky, None, build, registry, Silent())
 
 
 # ---- all of them ---------------------------------------------------------------------------------------------------
@@ -199,8 +168,7 @@ entry.main(sys.argv[1:])
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("after", [1, 7], ids=["in its first run", "while it shrinks"])
-def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tmp_path: Path, after: int) -> None:
+def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tmp_path: Path) -> None:
     """A script that sleeps for longer than this test may take is not waited for."""
     store = filled(tmp_path / "one.duckdb")
     sweep(store, registry, most=1)
@@ -211,7 +179,7 @@ def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tm
             "UPDATE cases SET code = replace(code, '# oracle', '# timeout = 3600' || chr(10) || '# oracle')"
         )
     paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
-    program = [sys.executable, "-c", INTERRUPTED.format(paths=paths, after=after)]
+    program = [sys.executable, "-c", INTERRUPTED.format(paths=paths, after=7)]
     words = ["minimize", "--all", "--build", "2.5.1", "--jobs", "2", "--database", str(store.path)]
     surroundings = {**os.environ, "EMBERS_BUILDS_DIR": str(registry.folder), "NO_COLOR": "1"}
     done = subprocess.run([*program, *words], env=surroundings, capture_output=True, text=True, check=False)
@@ -264,19 +232,3 @@ def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     faked.tried = []
     sweep(store, faked)
     assert faked.tried == ["x3"], "it is tried again, and no other"
-
-
-def test_a_sweep_that_ends_half_way_keeps_what_was_reached_and_goes_on_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = filled(tmp_path / "e.duckdb")
-    faked: Any = Faked("x3")
-    faked.replaces(monkeypatch)
-    with pytest.raises(RuntimeError):
-        sweep(store, faked)
-    done = [name for (name,) in rows(store.path, "SELECT name FROM reductions ORDER BY name")]
-    assert set(done) <= {"x1", "x2", "x4"}
-    faked.fail_at, faked.tried = "", []
-    sweep(store, faked)
-    assert sorted(faked.tried) == sorted(SCRIPTS.keys() - set(done)), "nothing twice, nothing lost"
-    assert rows(store.path, "SELECT count(*), count(DISTINCT name) FROM reductions") == [(4, 4)]

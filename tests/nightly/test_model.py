@@ -44,13 +44,6 @@ def test_out_of_fold_probabilities_come_from_models_that_saw_neither_text_nor_gr
     assert best(model, texts[-1:]) == ["odd"]
 
 
-def test_without_calibration_the_most_likely_class_is_the_same(fitted: Classifier) -> None:
-    texts, labels = examples()
-    raw = Classifier("consequence", Settings(folds=0)).fit(items(texts), labels, range(len(texts)))
-    assert best(raw, OPS) == best(fitted, OPS)
-    assert raw.answers(raw.predict_proba(items(OPS)))[2].all()
-
-
 def test_a_model_that_learned_nothing_useful_abstains_rather_than_guesses() -> None:
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(OPS, 3)) for _ in range(80)]
@@ -85,20 +78,6 @@ def test_a_threshold_promises_too_much_no_more_often_than_its_risk_allows() -> N
         threshold = threshold_for(confidence, rng.random(177) < confidence, 0.9)
         worse += np.isfinite(threshold) and confidence[confidence >= threshold].mean() < 0.9
     assert worse <= 400 * RISK + 3 * (400 * RISK * (1 - RISK)) ** 0.5
-
-
-def test_a_class_of_one_example_and_a_text_in_another_script_can_be_learned() -> None:
-    texts, labels = examples(10)
-    texts, labels = [*texts, "разные результаты 不一致 🐛"], [*labels, "silent_correctness"]
-    model = Classifier("c").fit(items(texts), labels)
-    assert model.trained_on["silent_correctness"] == 1
-    assert model.predict_proba(items(texts)).shape == (31, 4)
-
-
-def test_texts_without_a_usable_term_leave_the_vote_to_the_vectors() -> None:
-    vectors = np.eye(12, dtype=np.float32)
-    model = Classifier("c").fit(items(["!"] * 12, vectors), ["a", "b"] * 6)
-    assert model.predict_proba(items(["?"], vectors[:1])).shape == (1, 2)
 
 
 def test_votes_decide_where_words_say_nothing_and_an_unmeasured_function_counts_too() -> None:

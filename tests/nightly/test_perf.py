@@ -12,10 +12,33 @@ from typing import Any
 
 import pytest
 
-from helpers.perf import BUILDS, LIMITS, timed
 from support import eventually
 from torch_embers.progress import Silent
 from torch_embers.run import perf, perf_cases, perf_command
+
+LIMITS = perf.Rules.load().limits
+
+
+BUILDS: Any = [
+    SimpleNamespace(name=name, version=name, python=name, identity=name)
+    for name in ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+]
+
+
+def timed(**by_build: float) -> perf.Timed:
+    """Times of one call with the noise of a machine: two per cent."""
+    draw = random.Random(1)
+    names = [build.name for build in BUILDS]
+    rounds = {
+        name: [seconds * draw.lognormvariate(0, 0.02) for _ in range(8)]
+        for name, seconds in zip(names, by_build.values(), strict=True)
+    }
+    return perf.Timed(names, {"call": rounds}, [], LIMITS.margin)
+
+
+def test_equal_builds_show_no_change_and_say_what_could_have_been_seen() -> None:
+    (last,) = perf_command.lines(timed(a=1, b=1, c=1, d=1))
+    assert last.startswith("1 of 1 without a change that stayed; half of the comparisons could have seen")
 
 
 @pytest.mark.parametrize(
@@ -54,6 +77,11 @@ def test_a_row_per_call_and_build_and_a_picture_are_written(tmp_path: Path) -> N
     assert table[4].split(",")[6] == "slower"
     assert "2.2.2" in (tmp_path / "perf.svg").read_text(encoding="utf-8")
     assert (tmp_path / "perf.png").stat().st_size > 10_000
+    perf_command.save(timed_cases(a=(1, 1), b=(6, 1), c=(6, 1), d=(6, 1)), tmp_path / "c.csv", tmp_path / "c.svg")
+    head, *rest = (tmp_path / "c.csv").read_text(encoding="utf-8").splitlines()
+    assert head == "case,build,affected,otherwise,ratio,low,high,verdict,visible"
+    assert len(rest) == 4
+    assert "pt1_case" in (tmp_path / "c.svg").read_text(encoding="utf-8")
 
 
 def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
@@ -166,12 +194,3 @@ def test_all_cases_of_a_build_run_in_one_process_and_a_dead_one_costs_only_what_
         ("c", "2.0.1", "exit status 3"),
         ("d", "2.0.1", "exit status 3"),
     ]
-
-
-def test_a_picture_of_cases_and_a_table_are_written(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    perf_command.save(timed_cases(a=(1, 1), b=(6, 1), c=(6, 1), d=(6, 1)), tmp_path / "c.csv", tmp_path / "c.svg")
-    head, *rest = (tmp_path / "c.csv").read_text(encoding="utf-8").splitlines()
-    assert head == "case,build,affected,otherwise,ratio,low,high,verdict,visible"
-    assert len(rest) == 4
-    assert "pt1_case" in (tmp_path / "c.svg").read_text(encoding="utf-8")

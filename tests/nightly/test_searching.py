@@ -11,11 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.search import REPO, Words, embedded, item, store_of
-from helpers.searching import (
-    RATED,
-    TITLES,
-    library,  # noqa: F401 - fixtures
-)
 from support import example_count
 from torch_embers.classify.embedding import nearest
 from torch_embers.errors import InputError
@@ -31,6 +26,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.store.store import Store
+
+RATED = SearchRules.load().pairs[0].model
+"""A model of which pairs were read."""
+
+
+TITLES = {
+    1: "conv_transpose2d gives wrong gradient for strided input",
+    2: "wrong gradient of conv_transpose2d",
+    3: "DataLoader hangs with workers",
+    4: "workers of the loader never end",
+    5: "gradient checkpointing is slow",
+}
+
+
+@pytest.fixture
+def library(database: Path) -> Store:
+    store = store_of(database, [*(item(n, t) for n, t in TITLES.items()), item(1, "wrong gradient", repo="x/y")])
+    embedded(store, Words())
+    return store
 
 
 def test_a_name_counts_more_where_it_stands_whole(database: Path) -> None:
@@ -102,13 +116,9 @@ def test_words_are_searched_without_the_packages_of_any_extra(library: Store) ->
     assert "pip install 'torch-embers[classify]'" in words
 
 
-def test_an_item_that_came_after_the_last_classification_is_found_by_its_words(library: Store) -> None:
-    store_of(library.path, [item(9, "conv_transpose2d again")])
-    assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
-
-
 def test_an_item_that_has_no_vector_yet_is_compared_by_its_words(library: Store) -> None:
     store_of(library.path, [item(9, "conv_transpose2d again")])
+    assert 9 in {hit.number for hit in command.search(library, "conv_transpose2d", 9, embedder=Words()).hits}
     found = command.similar(library, REPO, 9, 2)
     assert [hit.number for hit in found.hits] == [2, 1]
     assert "o/r#9 has no vector" in found.note
@@ -154,6 +164,7 @@ def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(libr
         (ItemFilter(repo="x/y"), {("x/y", 1)}),
         (ItemFilter(operator="conv_transpose2d"), {(REPO, 1), (REPO, 2)}),
         (ItemFilter(repo=REPO, items=(f"{REPO}#5",)), {(REPO, 5)}),
+        (ItemFilter(repo=REPO, items=(f"{REPO}#77",)), set()),
     ],
 )
 def test_only_items_that_pass_the_filter_are_found(
@@ -163,15 +174,12 @@ def test_only_items_that_pass_the_filter_are_found(
     assert {(hit.repo, hit.number) for hit in found.hits} == numbers
 
 
-def test_a_filter_that_nothing_passes_finds_nothing(library: Store) -> None:
-    wanted = ItemFilter(repo=REPO, items=(f"{REPO}#77",))
-    assert command.similar(library, REPO, 1, 9, wanted).hits == []
-
-
 @settings(max_examples=example_count(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30).filter(lambda text: text.strip() and "nan" not in text.lower()), st.integers(1, 9))
 def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:
-    assert len(command.search(library, text, k, embedder=Words()).hits) <= k
+    hits = command.search(library, text, k, embedder=Words()).hits
+    assert len(hits) <= k
+    assert all(-1.001 <= hit.cosine <= 1.001 for hit in hits if hit.cosine is not None)
 
 
 @pytest.mark.parametrize(
@@ -187,3 +195,13 @@ def test_any_words_can_be_searched(library: Store, text: str, k: int) -> None:
 def test_what_cannot_be_looked_for_is_said(library: Store, ask: Callable[[Store], object], said: str) -> None:
     with pytest.raises(InputError, match=said):
         ask(library)
+
+
+def test_similar_items_share_meaning_and_words_and_are_of_the_same_repository(library: Store) -> None:
+    found = command.similar(library, REPO, 1, 3)
+    assert found.hits[0].number == 2
+    assert {hit.repo for hit in found.hits} == {REPO}
+    assert 1 not in {hit.number for hit in found.hits}
+    assert found.note == ""
+    assert found.hits[0].cosine is not None
+    assert found.hits[0].words is not None

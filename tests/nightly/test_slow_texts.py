@@ -22,6 +22,7 @@ from torch_embers.repro.blocks import blocks
 from torch_embers.repro.complete import complete
 from torch_embers.repro.extract import ItemText, extract
 from torch_embers.repro.shell import scripts
+from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store.records import Batch, Comment, Commit, Item
 from torch_embers.store.store import Store
 
@@ -148,3 +149,14 @@ def test_a_text_that_was_not_read_whole_is_a_reject_until_it_is_shorter(tmp_path
         writer.commit(Batch(items=[Item(REPO, 5, "pull", "t", "fixes #1", updated_at="2026-02-01T00:00:00Z")]))
     link_changed(store)
     assert [name for name, _, _ in rows(store.path, query)] == list(names[:2])
+
+
+def test_long_and_many_similar_texts_are_compared_in_linear_time() -> None:
+    start = time.process_time()
+    near_duplicates(
+        [
+            "error " * 200_000,
+            *(f"conv2d gives a wrong gradient on cuda, case {number} {number * 7919}" for number in range(1_500)),
+        ]
+    )
+    assert time.process_time() - start < 20  # about 1 s; quadratic time would be minutes

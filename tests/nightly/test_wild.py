@@ -35,13 +35,6 @@ def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() ->
         assert all(2 * len(own & other) < len(own | other) for other in others), item.title
 
 
-def test_a_title_may_hold_any_separator_but_a_line_feed(tmp_path: Path) -> None:
-    first = lines()[0] | {"title": "a\u2028b\x85c"}
-    path = tmp_path / "wild.jsonl"
-    path.write_text(json.dumps(first, ensure_ascii=False), encoding="utf-8")
-    assert [item.title for item in wild.load(path)] == [first["title"]]
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [

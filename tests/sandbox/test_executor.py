@@ -5,58 +5,39 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
-import time
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.executor import BAD, FIXED, GOOD, NEW, builds, fixed_case, home, put_item, registry  # noqa: F401 - fixtures
-from support import Recorded, case_of, case_text, eventually, fake_python, rows
-from torch_embers.builds.registry import BuildError, Registry
-from torch_embers.normalize import now_utc
-from torch_embers.progress import Silent
+from helpers.executor import (  # noqa: F401 - fixtures
+    BAD,
+    FIXED,
+    GOOD,
+    NEW,
+    check_again,
+    fixed_case,
+    home,
+    put_item,
+    registry,
+    sweep,
+    verdicts,
+)
+from support import case_of, case_text, eventually, rows
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
-from torch_embers.run import command, schedule
 from torch_embers.run import recheck as rechecking
-from torch_embers.run.dispatch import LocalDispatcher
-from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
-from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.run.reports import as_table, exit_code, markdown
-from torch_embers.sandbox.runner import drive
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from torch_embers.repro.case import Case
+    from torch_embers.builds.registry import Registry
     from torch_embers.run.batch import Batch
-    from torch_embers.run.ledger import Cell
-    from torch_embers.sandbox.runner import Attempt, RunResult, Worker
-
-
-def sweep(
-    store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW), **more: Any
-) -> dict[tuple[str, str], Cell]:
-    with store.writer("test", create=True) as writer:
-        with writer.transaction() as connection:
-            bank.save(connection, cases)
-        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
-        request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
-        return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
-
-
-def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
-    return {key: cell.decision.verdict for key, cell in cells.items()}
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------------
@@ -75,17 +56,6 @@ def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_con
         store.path, "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
     )
     assert zygotes == [(3, 4, 4)]
-
-
-def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
-    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
-
-
-def test_without_any_bad_build_a_planted_fault_is_the_control(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case(())], [NEW])
-    made = cells["pt1_example", NEW].decision
-    assert (made.verdict, made.control.kind, made.control.hits, made.runs) == ("not_seen", "planted", 3, 10)
 
 
 IMPOSTORS = {
@@ -107,53 +77,17 @@ IMPOSTORS = {
 }
 
 
-@pytest.mark.parametrize("name", IMPOSTORS)
-def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry, name: str) -> None:
-    code, meta, verdict = IMPOSTORS[name]
-    case = case_of(code, f"pt1_{name}", **meta)
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case], [NEW])
-    assert verdicts(cells) == {(case.name, NEW): verdict}
+def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry) -> None:
+    cases = [case_of(code, f"pt1_{name}", **meta) for name, (code, meta, _) in IMPOSTORS.items()]
+    cases.append(case_of(name="pt1_of_another_device", requires=["mps"]))
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, cases, [NEW])
+    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, _, verdict) in IMPOSTORS.items()}
+    assert verdicts(cells) == wanted | {("pt1_of_another_device", NEW): "untestable"}
     noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
-    assert not any(noticed), "it has no fault to inject, so none can have been noticed"
-
-
-def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
-    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = []
-
-    def busy(workers: Sequence[Worker], feed: Callable[[Worker], Attempt | None]) -> Iterator[tuple[Worker, RunResult]]:
-        """Every third run is the first that is not hindered."""
-        for worker, result in drive(workers, feed):
-            made.append(result)
-            hindered = replace(result, exit_code=125, stdout="the child was killed", duration=20.0, waited=15.0)
-            yield worker, result if len(made) % 3 == 0 else hindered
-
-    monkeypatch.setattr(schedule, "drive", busy)
-    store = Store(tmp_path / "e.duckdb")
-    cells = sweep(store, registry, [fixed_case(known_bad=[BAD])], [NEW])
-    assert verdicts(cells) == {("pt1_example", NEW): "absent"}
-    assert rows(store.path, "SELECT outcome, count(*) FROM runs GROUP BY outcome ORDER BY outcome") == [
-        ("not_reproduced", 4),
-        ("reproduced", 10),
-    ]
-    assert len(made) == 3 * 14
-
-
-def test_a_bug_that_fires_three_times_in_ten_is_found_and_called_flaky(tmp_path: Path, registry: Registry) -> None:
-    code = """
-import os
-import random
-import sys
-
-bad = random.Random(int(os.environ["EMBERS_SEED"])).random() < 0.3
-print("off" if bad else "equal")
-sys.exit(1 if bad else 0)
-"""
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case_of(code, known_bad=[BAD])])
-    for version in (BAD, GOOD, NEW):
-        made = cells["pt1_example", version].decision
-        assert (made.verdict, made.flaky) == ("occurs", True), made
+    assert not any(noticed), "they have no fault to inject, so none can have been noticed"
+    assert rows(
+        tmp_path / "e.duckdb", "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
+    ) == [(0,)]
 
 
 def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path: Path, registry: Registry) -> None:
@@ -163,27 +97,7 @@ def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path
     assert rows(tmp_path / "e.duckdb", "SELECT DISTINCT profile FROM runs") == [("hostile",)]
 
 
-def test_what_the_build_cannot_run_is_not_run(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    cells = sweep(store, registry, [case_of(requires=["mps"])], [NEW])
-    assert verdicts(cells) == {("pt1_example", NEW): "untestable"}
-    assert rows(store.path, "SELECT count(*) FROM runs") == [(0,)]
-
-
 # ---- keeping -------------------------------------------------------------------------------------------------------
-
-
-def test_asking_again_runs_nothing_and_forcing_runs_everything(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    case = fixed_case(known_bad=[BAD])
-    first = sweep(store, registry, [case])
-    count = rows(store.path, "SELECT count(*) FROM runs")
-    again = sweep(store, registry, [case])
-    assert verdicts(again) == verdicts(first)
-    assert not any(cell.fresh for cell in again.values())
-    assert rows(store.path, "SELECT count(*) FROM runs") == count
-    forced = sweep(store, registry, [case], batch=1, since=None)
-    assert not any(cell.fresh for cell in forced.values()), "a new number alone does not make a verdict old"
 
 
 def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path: Path, registry: Registry) -> None:
@@ -228,30 +142,6 @@ def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(tmp_p
     assert not sweep(store, registry, [case], [NEW])["pt1_example", NEW].fresh
 
 
-def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    sweep(store, registry, [fixed_case((BAD, GOOD, NEW))], [NEW])
-    cells = sweep(store, registry, [fixed_case()], [NEW])
-    assert cells["pt1_example", NEW].fresh
-    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(2,)]
-    assert [e.verdict for e in entries(store)] == ["not_seen"]
-
-
-def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(tmp_path: Path, home: Path) -> None:
-    other = Registry(tmp_path / "registry")
-    python = fake_python(tmp_path / "gone", "2.3.1")
-    other.register(Path(Registry(home / "registry").find(GOOD).python))
-    other.register(python)
-    store = Store(tmp_path / "e.duckdb")
-    shutil.rmtree(python.parent.parent)
-    with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
-        executor = Executor(store, writer, LocalDispatcher(other, Silent()), Silent())
-        chosen = [other.find(GOOD), other.find("2.3.1")]
-        list(executor.sweep(SweepRequest([fixed_case()], chosen, chosen)))
-    assert "\n" not in str(caught.value)
-    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
-
-
 DRIVER = """
 import sys
 from pathlib import Path
@@ -282,71 +172,27 @@ print("done")
 @pytest.mark.serial
 @pytest.mark.timeout(900)
 def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
-    """The moment is so many verdicts after the start and a bit: that does not depend on how quick the machine is."""
+    """The moment is so many verdicts after the start: that does not depend on how quick the machine is."""
     generator = random.Random(11)
     paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
-    for attempt in range(2):
-        database = tmp_path / f"e{attempt}.duckdb"
-        script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
-        for _ in range(4):
-            with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
-                assert driver.stdout is not None
-                for _ in range(generator.randrange(9)):
-                    driver.stdout.readline()
-                time.sleep(generator.uniform(0, 0.5))
-                driver.kill()
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.endswith("done\n")
-        doubled = rows(
-            database,
-            "SELECT count(*) FROM (SELECT 1 FROM runs GROUP BY case_hash, build, environment, batch, planted, attempt "
-            "HAVING count(*) > 1)",
-        )
-        assert doubled == [(0,)]
+    database = tmp_path / "e.duckdb"
+    script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
+    for _ in range(4):
+        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+            assert driver.stdout is not None
+            for _ in range(generator.randrange(9)):
+                driver.stdout.readline()
+            driver.kill()
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("done\n")
+    key = "case_hash, build, environment, batch, planted, attempt"
+    assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
 
     def nobody_is_left() -> bool:
         left = subprocess.run(["pgrep", "-f", str(registry.folder)], capture_output=True, text=True, check=False).stdout
         return not [pid for pid in left.split() if int(pid) != os.getpid()]
 
     eventually(nobody_is_left)
-
-
-def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
-    with store.writer("test", create=True) as writer:
-        with writer.transaction() as connection:
-            bank.save(connection, cases)
-        target = registry.find(reference)
-        chosen = [b for b in builds(registry) if b.order() <= target.order()]
-        asked = {"only": "all", "every": 7.0, **more}
-        result = recheck(
-            store,
-            writer,
-            LocalDispatcher(registry, Silent()),
-            cases,
-            RecheckRequest(reference=target, builds=chosen, **asked),
-            Silent(),
-        )
-        mark_told(writer)
-        return result
-
-
-def test_items_whose_cases_are_the_same_script_are_announced_with_the_same_evidence(
-    tmp_path: Path, registry: Registry
-) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    for number in (1, 2):
-        put_item(store, number, "closed")
-    code = FIXED.format(bad=[BAD, GOOD, NEW])
-    cases = [
-        case_of(code, f"pt{n}_same", issues=[f"pytorch/pytorch#{n}"], known_bad=[BAD], relation="same") for n in (1, 2)
-    ]
-    assert cases[0].hash == cases[1].hash
-    news = check_again(store, registry, cases).news
-    assert {change.number: [line[:20] for line in change.evidence] for change in news} == {
-        1: ["pt1_same: occurs 3/3"],
-        2: ["pt2_same: occurs 3/3"],
-    }
-    assert [[script.name for script in change.scripts] for change in news] == [["pt1_same"], ["pt2_same"]]
 
 
 @pytest.mark.parametrize(
@@ -383,33 +229,6 @@ def test_a_change_is_told_once_with_its_evidence(
     assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
 
 
-def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "open")
-    case = fixed_case((BAD, GOOD, NEW))
-    check_again(store, registry, [case])
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        for table, column in (("runs", "ran_at"), ("verdicts", "decided_at")):
-            connection.execute(f"UPDATE {table} SET {column} = {column} - INTERVAL 8 DAY")
-    found = check_again(store, registry, [case])
-    assert found.fresh == 1, "only on the reference build: released builds do not change"
-    assert found.news == []
-    assert rows(store.path, "SELECT max(batch) FROM verdicts") == [(2,)]
-
-
-def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "closed")
-    put_item(store, 2, "closed")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("UPDATE items SET kind = 'pull' WHERE number = 2")
-    case = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    assert [c.number for c in check_again(store, registry, [case]).news] == [1]
-    alone = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#2"], timeout=50)
-    found = check_again(store, registry, [alone])
-    assert ([(c.number, c.status) for c in found.changes], found.news) == ([(2, "undecided_absent")], [])
-
-
 def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry: Registry) -> None:
     store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, "closed")
@@ -420,50 +239,6 @@ def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry
     back = fixed_case((BAD, NEW), known_bad=[BAD], relation="sibling", timeout=50)
     found = check_again(store, registry, [back])
     assert ([(c.number, c.status) for c in found.changes], found.news) == ([(1, "undecided_occurs")], [])
-
-
-@pytest.mark.parametrize(
-    ("bad", "before", "now"),
-    [
-        ((BAD,), "fixed", "undecided_absent"),
-        ((BAD, NEW), "regressed", "undecided_occurs"),
-        ((BAD, GOOD, NEW), "regressed", "undecided_occurs"),
-    ],
-)
-def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
-    tmp_path: Path, registry: Registry, bad: tuple[str, ...], before: str, now: str
-) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "closed")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at, provenance, written) "
-            "VALUES ('pytorch/pytorch', 1, 'cpu', 'x', ?, 'as it was', TIMESTAMP '2026-01-01', 'own', 1)",
-            [before],
-        )
-    case = fixed_case(bad, known_bad=[BAD], relation="sibling")
-    found = check_again(store, registry, [case])
-    assert ([(c.status, c.previous) for c in found.changes], found.news) == ([(now, before)], [])
-    assert check_again(store, registry, [case]).changes == ()
-
-
-def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "open")
-    assert check_again(store, registry, [fixed_case()], only="closed").cells == ()
-    assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
-    put_item(store, 2, "closed")
-    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    assert check_again(store, registry, [both], only="closed").counts == {"fixed": 1}
-
-
-def test_an_absence_that_nobody_asked_for_is_not_confirmed_again_and_again(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "open")
-    put_item(store, 2, "closed")
-    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    fresh = [check_again(store, registry, [both], only="closed").fresh for _ in range(2)]
-    assert fresh == [3, 0]
 
 
 @pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
@@ -502,18 +277,6 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
         "SELECT build, batch, verdict, k, n, control_build, control_k, control_n FROM verdicts ORDER BY ALL",
     ):
         assert rows(store.path, query) == rows(whole.path, query)
-
-
-def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(tmp_path: Path, registry: Registry) -> None:
-    """Of the case that is left alone the newer build would serve as well."""
-    several, one = fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), known_bad=[BAD, GOOD], consequence="crash")
-    store = Store(tmp_path / "e.duckdb")
-    first = sweep(store, registry, [several, one], [NEW])
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM verdicts WHERE case_hash = ?", [one.hash])
-    again = sweep(store, registry, [several, one], [NEW])
-    assert {cell.decision.control.build for cell in (*first.values(), *again.values())} == {registry.find(BAD).identity}
-    assert rows(store.path, "SELECT DISTINCT build FROM runs WHERE build LIKE '2.1.2%'") == []
 
 
 # ---- what is printed -----------------------------------------------------------------------------------------------
@@ -556,18 +319,6 @@ def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
     assert "python pt1_example.py" in text
 
 
-def test_rows_are_never_older_than_the_moment_they_were_made(told: Store) -> None:
-    [(oldest, newest)] = rows(told.path, "SELECT min(ran_at), max(ran_at) FROM runs")
-    assert oldest <= newest
-    assert newest.isoformat() <= now_utc()
-
-
-def test_without_a_complete_sandbox_only_cases_by_hand_are_run() -> None:
-    own = case_of()
-    foreign = parse(case_text("x = 1", signature="ValueError", oracle="exception"), "x1", "extracted")
-    progress = Recorded()
-    proof: Any = SimpleNamespace(complete=False)
-    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own]
-    assert "1 scripts from issues are not run" in progress.lines[0]
-    proof.complete = True
-    assert command.runnable_here([own, foreign], progress, lambda: proof) == [own, foreign]
+def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
+    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.run.bisect import report
+from torch_embers.oracles import timing
+from torch_embers.run.bisect import report, speed
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.measuring import doubted
 from torch_embers.run.bisect.places import Place
@@ -24,11 +25,11 @@ from torch_embers.run.bisect.replies import (
     pooled,
     reply_of,
 )
-from torch_embers.run.bisect.search import Answer, History, Reply, merged, midpoint, search
+from torch_embers.run.bisect.search import Answer, History, Reply, merged, search
 from torch_embers.run.verdict import VERDICTS, Control, Decision, Rules, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 RULES = bisect_rules.load().search
 ANSWERS: dict[str, Answer] = {"Y": "yes", "n": "no", "?": "unknown"}
@@ -59,26 +60,6 @@ def test_a_truthful_asker_on_a_monotone_history_gives_the_exact_change_in_log2_a
     assert found.kind == ("fixed" if first == "Y" else "broken")
     assert [(change.before, change.after, change.skipped) for change in found.changes] == [(edge - 1, edge, ())]
     assert len(found.steps) <= 2 + depth(count) + RULES.confirm + RULES.validation
-
-
-@given(st.integers(3, 150), st.data())
-def test_a_midpoint_was_named_before_the_place_that_led_to_it_was_asked(count: int, data: st.DataObject) -> None:
-    edge = data.draw(st.integers(1, count - 1))
-    truth = "Y" * edge + "n" * (count - edge)
-    named: list[list[int]] = []
-
-    def ask(place: int) -> Reply:
-        return Reply(ANSWERS[truth[place]], confidence=0.99 if truth[place] == "n" else 1.0)
-
-    def draw(places: Sequence[int]) -> int:
-        return places[sum(places) % len(places)]
-
-    found = search(count, ask, RULES, draw, soon=lambda places: named.append(list(places)))
-    steps = [step for step in found.steps if step.why in ("endpoint", "midpoint", "validation")]
-    assert [places[0] for places in named] == [step.place for step in steps], "the place itself is named first"
-    for places, after in zip(named[1:], steps[2:], strict=False):  # a validation is drawn from what is left by then
-        assert after.place in places[1:] or len(places) == 1 or after.why == "validation"
-    assert all(len(places) <= 3 for places in named)
 
 
 @given(st.integers(1, RULES.exhaustive), st.sampled_from("Yn"))
@@ -147,26 +128,19 @@ def test_a_history_that_is_not_monotone_is_named_with_its_ranges(
 
 
 def test_known_answers_are_asked_again_only_where_the_change_rests_on_them() -> None:
-    found = find("YYYYYYnnnnnnnnnnn", known="YYYYYYnnnnnnnnnnn")
+    known = "YYYYYYnnnnnnnnnnn"
+    found = find(known, known=known)
     assert [(step.place, step.why) for step in found.steps] == [
         (5, "verification"),
         (6, "verification"),
         (6, "second batch"),
     ]
-
-
-def test_known_answers_that_no_longer_hold_give_way_to_what_runs_show() -> None:
-    found = find("YYYYYYYYnnnnnnnnn", known="YYYYYYnnnnnnnnnnn")
-    assert found.kind == "fixed"
-    assert not found.replies[7].known
-    assert (found.changes[0].before, found.changes[0].after) == (7, 8)
-
-
-def test_a_known_answer_that_cannot_be_verified_here_stays_and_is_marked_as_known() -> None:
-    found = find("?????????????????", known="YYYYYYnnnnnnnnnnn")
-    assert (found.changes[0].before, found.changes[0].after) == (5, 6)
-    assert found.replies[5].known
-    assert found.replies[6].known
+    changed = find("YYYYYYYYnnnnnnnnn", known=known)
+    assert (changed.changes[0].before, changed.changes[0].after) == (7, 8), "they give way to what runs show"
+    assert not changed.replies[7].known
+    unverified = find("?" * 17, known=known)
+    assert (unverified.changes[0].before, unverified.changes[0].after) == (5, 6)
+    assert unverified.replies[5].known, "what cannot be verified here is marked"
 
 
 def test_a_build_said_to_be_bad_that_is_clean_here_tells_nothing() -> None:
@@ -221,14 +195,6 @@ def test_a_result_below_the_level_is_hidden_with_its_reason() -> None:
     found = search(17, ask, RULES, random.Random(0).choice)
     assert found.kind == "cannot tell"
     assert "confidence is below" in found.reason
-
-
-@given(st.integers(0, 200), st.integers(2, 80))
-def test_a_midpoint_is_the_same_build_for_every_range_that_holds_it(low: int, width: int) -> None:
-    middle = midpoint(low, low + width, {})
-    assert low < middle < low + width
-    for place in range(low + 1, low + width):
-        assert place == middle or (place & -place) < (middle & -middle)
 
 
 def decision(verdict: Verdict, control: Control, hits: int = 0, runs: int = 4) -> Decision:
@@ -325,11 +291,18 @@ def test_a_command_that_is_never_good_says_nothing_of_the_builds() -> None:
     assert doubted(flaky).kind == "always"
 
 
-def test_a_report_names_the_command_that_was_run_and_a_sibling() -> None:
-    made = told({n: Reply("yes" if n < 2 else "no", 3, 3, 0.99) for n in range(4)}, 4)
-    text = report.markdown(replace(made, subject="<b> check.py", kind="predicate"))
-    assert "Command (0 is good" in text
-    assert "<b>" not in text
-    related = replace(made, sibling_of=("pytorch/pytorch", 7))
-    assert next(iter(report.lines(related))).startswith("case (a sibling of #7): ")
-    assert "is a sibling of" in report.markdown(related)
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "answer", "hits"),
+    [
+        (1.2, 1.3, 1.4, "yes", 1),
+        (0.9, 1.0, 1.1, "no", 0),
+        (1.0, 1.05, 1.2, "unknown", 0),
+        (1.05, 1.15, 1.2, "unknown", 1),
+    ],
+)
+def test_an_interval_decides_where_all_of_it_is_on_one_side(
+    low: float, ratio: float, high: float, answer: str, hits: int
+) -> None:
+    reply = speed.reply_of(timing.TimingReport("", ratio, low, high, 0.1, (1.0,), (1.0,)), 1.1)
+    assert (reply.answer, reply.hits, reply.runs) == (answer, hits, 1)
+    assert reply.confidence == (0.975 if answer == "no" else 1.0)

@@ -6,64 +6,36 @@ import csv
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from helpers.builds import add, asked, installed, named, python, registry  # noqa: F401 - fixtures
 from torch_embers import resources
+from torch_embers import settings as settings_room
 from torch_embers.builds import install, pins
 from torch_embers.builds.registry import (
     PARTIAL,
+    Build,
     BuildError,
-    Registry,
-    ask,
-    compile_ahead,
-    look,
     processor_of,
 )
+from torch_embers.progress import Silent
 from torch_embers.sandbox.inside.facts import _capability
 
 
-def test_a_build_is_what_its_interpreter_says(python: Path) -> None:
-    found = look(python)
-    assert (found.name, found.version, found.channel) == ("2.5.1", "2.5.1", "release")
-    assert found.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
+def add(folder: Path, **more: Any) -> Build:
+    wanted = settings_room.load(builds_dir=folder)
+    asked: dict[str, Any] = {"version": None, "python": None, "wheel": None, "name": "", "allow_cuda_packages": False}
+    return install.add(wanted, **{**asked, **more}, progress=Silent())
 
 
-def test_an_interpreter_whose_folders_cannot_be_written_is_added_as_it_is(
-    registry: Registry, python: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_arguments: object, **_options: object) -> None:
-        raise OSError("no process can be started")
-
-    build = registry.register(python, "mine")
-    monkeypatch.setattr("torch_embers.builds.registry.subprocess.run", refused)
-    compile_ahead(build)
-
-
-def test_an_interpreter_that_is_not_what_it_is_called_is_refused(registry: Registry, python: Path) -> None:
-    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
-        registry.register(python, expected="1.13.1")
-    assert named(registry.installed()) == []
-
-
-def test_a_path_that_is_no_program_is_named(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("no program")
-    for path in (tmp_path / "missing", tmp_path / "text", tmp_path):
-        with pytest.raises(BuildError, match="is no program"):
-            ask(path, "identity")
-
-
-def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Path) -> None:
-    registry.register(python)
-    for name, text in (("broken", "{"), ("empty", ""), ("other", '{"name": "x"}')):
-        (registry.folder / name).mkdir()
-        (registry.folder / name / "build.json").write_text(text)
-    assert named(registry.installed()) == ["2.5.1"]
+def installed(name: str, digest: str, **more: object) -> dict[str, Any]:
+    """A report of pip that installed one wheel."""
+    address = f"https://example.org/whl/cpu/{name.replace('+', '%2B')}"
+    info = {"url": address, "archive_info": {"hashes": {"sha256": digest}}}
+    return {"install": [{"download_info": info, **more}]}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +80,7 @@ def test_an_unknown_version_names_its_neighbours(tmp_path: Path, monkeypatch: py
 
 
 def test_what_a_killed_installation_left_is_swept_up(tmp_path: Path) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead = subprocess.Popen(["true"])
     dead.wait()
     left = tmp_path / f"{PARTIAL}{dead.pid}"
     left.mkdir()

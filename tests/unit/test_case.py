@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from support import CASE_CODE, case_of, case_text
+from support import CASE_CODE, case_of, case_text, example_count
 from torch_embers.repro import case as cases
 from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
 from torch_embers.resources import data_file
@@ -51,30 +54,21 @@ BAD_META = [
     ({"relation": 5}, r"line \d+: relation must be a word or a table"),
     ({"requires": ["cpu", f"threads>={'9' * 5000}"]}, "no amount"),
     ({"issues": ["99638"]}, "owner/name#123"),
-    ({"issues": "pytorch/pytorch#1"}, "list of texts"),
     ({"bug_type": "no such type"}, "bug_type"),
-    ({"memory_type": "non_contiguous"}, "does not apply"),
     ({"bug_type": "indexing", "memory_type": "non_contiguous"}, "does not apply"),
     ({"requires": []}, "at least one of cpu"),
-    ({"requires": ["gpu"]}, "requirement 'gpu'"),
     ({"requires": ["cpu", "memory>=lots"]}, "no amount"),
     ({"requires": ["cpu", "threads<2"]}, "only >="),
     ({"known_bad": ["one"]}, "no version"),
     ({"fixed_in": "soon"}, "no version"),
     ({"fixed_in": 0}, "fixed_in must be a text"),
-    ({"fixed_in": False}, "fixed_in must be a text"),
-    ({"fixed_in": []}, "fixed_in must be a text"),
     ({"known_bad": ["2.5.0"], "fixed_in": "2.1.0"}, r"fixed_in 2.1.0, but known_bad has 2.5.0"),
     ({"finalise": "yes"}, "finalise must be true or false"),
     ({"review": []}, "review must be a text"),
     ({"issues": ["pytorch/pytorch#1", "pytorch/pytorch#1"]}, "issues names one of them twice"),
-    ({"signature": [3]}, "signature"),
     ({"signature": "wrong"}, "no signature"),
-    ({"signature": []}, "signature"),
-    ({"signature": 5}, "signature"),
     ({"oracle": "magic"}, "oracle"),
     ({"timeout": 0}, "timeout"),
-    ({"timeout": True}, "timeout"),
     ({"known_good": ["2.1.0"]}, "unknown key 'known_good'"),
 ]
 
@@ -117,9 +111,10 @@ def test_a_file_that_is_not_utf_8_or_not_there_is_refused(tmp_path: Path) -> Non
         load(tmp_path / "pt2_missing.py")
 
 
-def test_prose_and_measurements_do_not_make_another_case() -> None:
+def test_prose_measurements_and_items_do_not_make_another_case() -> None:
     one = case_of()
     assert case_of(known_bad=["2.0.1"], fixed_in="2.1.0").hash == one.hash
+    assert one.hash == case_of(issues=[]).hash == case_of(relation="sibling").hash
     assert case_of(CASE_CODE + "\n# a remark\n").hash == one.hash
     assert parse(case_text(summary="Other words for it."), "pt1_example").hash == one.hash
 
@@ -170,10 +165,6 @@ def test_a_relation_is_given_for_all_items_or_by_item() -> None:
         parse(text.replace('relation."pytorch/pytorch#2"', 'relation."pytorch/pytorch#3"'), "pt1_example")
 
 
-def test_the_hash_leaves_out_which_items_a_case_belongs_to() -> None:
-    assert case_of().hash == case_of(issues=[]).hash == case_of(relation="sibling").hash
-
-
 def test_the_bank_covers_what_it_promises() -> None:
     types = [made.labels.get("memory_type") for made in SHIPPED]
     consequences = [made.labels["consequence"] for made in SHIPPED]
@@ -195,31 +186,9 @@ def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
 
 
 CITED = (
-    67513,
-    99638,
-    45721,
-    87713,
-    84082,
-    94303,
-    130734,
-    58354,
-    53894,
-    64813,
-    32866,
-    84018,
-    108345,
-    111484,
-    82060,
-    99519,
-    107199,
-    38385,
-    115330,
-    102167,
-    112577,
-    102493,
-    52062,
-    111457,
-)
+    67513, 99638, 45721, 87713, 84082, 94303, 130734, 58354, 53894, 64813, 32866, 84018, 108345, 111484, 82060, 99519,
+    107199, 38385, 115330, 102167, 112577, 102493, 52062, 111457,
+)  # fmt: skip
 """Issues in the study's references [21] to [65]."""
 
 
@@ -236,3 +205,28 @@ def test_every_pair_that_was_read_blind_has_an_earlier_reading_by_another_reader
         assert earlier[line["case"], line["number"]] - {line["annotator"]}, line["number"]
         assert line["reason"]
         assert 0 < line["confidence"] <= 1
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_a_case_or_is_refused(text: str) -> None:
+    for candidate in (text, case_text(text)):
+        try:
+            parse(candidate, "pt1_any")
+        except CaseError:
+            continue
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+        st.one_of(st.text(max_size=20), st.booleans(), st.integers(-5, 5), st.lists(st.text(max_size=8), max_size=3)),
+        max_size=4,
+    )
+)
+@settings(max_examples=example_count(60))
+def test_written_metadata_is_read_as_it_was(entries: dict[str, object]) -> None:
+    lines = list(metadata_lines(entries))
+    assert all(line.startswith("#") and "\n" not in line for line in lines)
+    table = tomllib.loads("\n".join(line[2:] for line in lines[1:-1]))
+    read = table.get("tool", {}).get("embers", {})
+    assert read == entries

@@ -64,31 +64,30 @@ def test_an_item_about_performance_has_a_case_or_a_reason_and_not_both() -> None
 # ---- each flag -----------------------------------------------------------------------------------------------------
 
 
-def test_a_case_that_was_red_when_reported_and_fixed_later_is_not_doubted() -> None:
-    assert names(made(fixed_in="2.6.0"), facts(RED_THEN_GREEN)) == []
+@pytest.mark.parametrize(
+    ("entries", "verdicts", "more", "flags"),
+    [
+        ({"fixed_in": "2.6.0"}, RED_THEN_GREEN, {}, []),
+        ({}, {"1.13.1": "absent", "2.1.2": "absent", "2.6.0": "occurs"}, {}, ["never_red"]),
+        # a report older than all releases is held against the oldest one
+        ({}, RED_THEN_GREEN, {"opened": date(2021, 1, 1)}, []),
+        ({}, RED_THEN_GREEN | {"1.13.1": "not_seen"}, {"opened": date(2021, 1, 1)}, ["never_red"]),
+        ({}, dict.fromkeys(DAYS, "untestable"), {}, ["never_tested"]),
+        ({}, RED_THEN_GREEN, {"kinds": {NUMBER: "pull"}}, ["only_pull_requests"]),
+        ({}, RED_THEN_GREEN, {"dispositions": {}}, ["no_disposition"]),
+        ({}, dict.fromkeys(DAYS, "untestable"), {"dispositions": {}}, ["never_tested", "no_disposition"]),
+        ({}, RED_THEN_GREEN, {"dispositions": {}, "states": {NUMBER: "open"}}, []),
+        ({}, RED_THEN_GREEN, {"dispositions": {}, "kinds": {}}, []),
+    ],
+)
+def test_a_case_is_doubted_by_its_verdicts_and_what_is_known_of_its_item(
+    entries: dict[str, Any], verdicts: dict[str, str], more: dict[str, Any], flags: list[str]
+) -> None:
+    assert names(made(**entries), facts(verdicts, **more)) == flags
 
 
 def test_fixed_before_the_report() -> None:
     assert "fixed_before_report" in names(made(fixed_in="2.1.2"), facts(RED_THEN_GREEN))
-
-
-def test_red_only_after_the_report_is_never_red() -> None:
-    late = {"1.13.1": "absent", "2.1.2": "absent", "2.6.0": "occurs"}
-    assert names(made(), facts(late)) == ["never_red"]
-
-
-def test_a_report_older_than_all_releases_is_held_against_the_oldest_one() -> None:
-    assert names(made(), facts(RED_THEN_GREEN, opened=date(2021, 1, 1))) == []
-    late = RED_THEN_GREEN | {"1.13.1": "not_seen"}
-    assert names(made(), facts(late, opened=date(2021, 1, 1))) == ["never_red"]
-
-
-def test_what_no_release_could_test_is_said_once() -> None:
-    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"))) == ["never_tested"]
-
-
-def test_pull_requests_alone_are_no_report() -> None:
-    assert names(made(), facts(RED_THEN_GREEN, kinds={NUMBER: "pull"})) == ["only_pull_requests"]
 
 
 def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
@@ -113,14 +112,7 @@ def test_a_case_whose_reader_saw_no_thread_may_not_be_called_the_reports_own(rea
     assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=unread)) == []
 
 
-def test_a_closed_issue_with_a_case_needs_a_disposition() -> None:
-    assert names(made(), facts(RED_THEN_GREEN, dispositions={})) == ["no_disposition"]
-    assert names(made(), facts(dict.fromkeys(DAYS, "untestable"), dispositions={})) == [
-        "never_tested",
-        "no_disposition",
-    ]
-    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, states={NUMBER: "open"})) == []
-    assert names(made(), facts(RED_THEN_GREEN, dispositions={}, kinds={})) == []
+def test_a_case_about_time_needs_a_disposition_too() -> None:
     about_time = TOOL.flags([], facts({}, dispositions={}), timed=[made()])
     assert [flag.name for flag in about_time] == ["no_disposition"]
 

@@ -37,11 +37,6 @@ def test_it_is_not_defined_without_two_starts_and_two_kinds_of_outcome(hits: lis
     assert intraclass_correlation(hits, size) is None
 
 
-def test_more_hits_than_runs_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"outside 0\.\.5"):
-        intraclass_correlation([6, 0], 5)
-
-
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=20))
 def test_it_lies_between_its_bounds_and_an_effect_never_adds_runs(hits: list[int]) -> None:
     correlation = intraclass_correlation(hits, 4)

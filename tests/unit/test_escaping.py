@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock
 
@@ -13,17 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.escaping import (
-    COMMANDS,
-    EVIL,
-    NOT_STORED,
-    NUMBER,
-    REPO,
-    cells,
-    store,  # noqa: F401 - fixtures
-    unseen,
-)
-from support import run_embers
+from helpers.escaping import EVIL, NOT_STORED, NUMBER, REPO, assert_harmless_markdown, cells, unseen
 from torch_embers import escaping
 from torch_embers.cli.log import VisibleFormatter
 from torch_embers.console import stderr, stdout, table
@@ -37,8 +26,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
-
-    from torch_embers.store.store import Store
 
 
 # ---- one function for each way out -----------------------------------------------------------------------------------
@@ -106,29 +93,6 @@ def test_text_stays_text_in_markdown(text: str, written: str) -> None:
     assert escaping.markdown(text) == written
 
 
-def outside_code(page: str) -> str:
-    """The page without its blocks of code: in these, GitHub notifies nobody and links nothing."""
-    kept, fence = [], ""
-    for line in page.splitlines():
-        ticks = re.match(r" *(`{3,})", line)
-        if fence:
-            fence = "" if ticks and line.strip() == fence else fence
-        elif ticks:
-            fence = ticks[1]
-        else:
-            kept.append(line)
-    assert not fence, "a block of code is not closed"
-    return "\n".join(kept)
-
-
-def assert_harmless_markdown(page: str) -> None:
-    assert unseen(page) == set()
-    page = outside_code(page)
-    page = page.replace("&#8203;", "|")
-    for form in (r"@\w", r"(?<![\w.])#\d", r"/\w+\\?#\d", r"(?i)\bgh-\d", r"www\.", r"(?<!\]\()https?://", r"(?<!\\)<"):
-        assert not re.search(form, page), (form, page)
-
-
 @given(st.text(st.sampled_from("@#:/.-wghGH1a&;\u200b \n<`")))
 def test_nothing_in_markdown_notifies_or_links(text: str) -> None:
     assert_harmless_markdown(escaping.markdown(text))
@@ -149,25 +113,6 @@ def test_no_markup_and_no_emoji_code_of_strangers_is_read(
     console().print(table("", [("title", False)], [["[red]x[/red] :bug: [/] \\"]]))
     said = capsys.readouterr()
     assert "[red]x[/red] :bug: [/] \\" in said.out + said.err
-
-
-@pytest.mark.parametrize("arguments", [COMMANDS["show"], COMMANDS["list"]])
-def test_markup_in_a_title_is_printed_as_it_stands(store: Store, arguments: tuple[object, ...]) -> None:
-    said = "".join(run_embers(*arguments, "--database", store.path, COLUMNS="400").stdout.split())
-    assert "[red]x[/red][/]:bug:" in said
-
-
-def test_a_comment_to_paste_notifies_nobody(store: Store) -> None:
-    assert_harmless_markdown(run_embers("comment", NUMBER, "--repo", REPO, "--database", store.path).stdout)
-
-
-def test_the_matrix_in_every_form_is_harmless(store: Store, tmp_path: Path) -> None:
-    for form in ("csv", "junit"):
-        path = tmp_path / f"matrix.{form}"
-        done = run_embers("matrix", f"--{form}", path, "--database", store.path)
-        assert done.returncode == 0, done.stderr
-        assert unseen(path.read_text(encoding="utf-8")) == set()
-    assert not [cell for cell in cells(tmp_path) if re.match(r"[=+\-@\t]", cell)]
 
 
 def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,20 +14,17 @@ pytest.importorskip("sklearn")
 
 
 from labelled import embed, examples
-from support import assert_clean_error, run_embers
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import Question
 from torch_embers.errors import InputError
-from torch_embers.evaluate.compare import Report, compare, held_out
+from torch_embers.evaluate.compare import compare, held_out
 from torch_embers.evaluate.csv_evaluation import Table, evaluate_tables, read_table
 from torch_embers.evaluate.csv_evaluation import groups_of as csv_groups
 from torch_embers.evaluate.gold_evaluation import Item, groups_of, usable
-from torch_embers.evaluate.learners import Majority, TfidfBaseline
-from torch_embers.evaluate.show import confusion_lines
+from torch_embers.evaluate.learners import Majority
 from torch_embers.statistics.agreement import between
 from torch_embers.statistics.splits import Split
-from torch_embers.store.store import Store
 
 
 def test_a_learner_sees_no_text_of_the_test_half() -> None:
@@ -74,12 +70,6 @@ def test_a_csv_file_that_cannot_be_used_is_refused(
         read_table(path, columns, "label")
 
 
-@pytest.fixture(scope="module")
-def store(catalog_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """A database of the catalog alone."""
-    return Store(shutil.copy(catalog_template, tmp_path_factory.mktemp("evaluate") / "e.duckdb"))
-
-
 def item(number: int, label: str = "", text: str = "text") -> Item:
     labels = {"s": label} if label else {}
     return Item(text, GoldItem("o/r", number, labels, {"s": "human:x"}, None))
@@ -116,41 +106,3 @@ def test_agreement_is_said_of_annotators_who_share_enough_items() -> None:
     said = [("s", who, item, "a" if item % 2 else "b") for who in ("x", "y") for item in range(12)]
     [one] = between([*said, ("s", "z", 1, "a"), ("t", "y", 1, "a")])
     assert (one.scheme, one.one, one.other, one.items, one.kappa.value) == ("s", "x", "y", 12, 1.0)
-
-
-# ---- what is printed, written and drawn ----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def report() -> Report:
-    texts, labels = examples(12)
-    return compare("a/b c", table(texts), labels, range(36), (Majority(), TfidfBaseline()))
-
-
-def test_the_table_of_confusions_has_a_line_per_class(report: Report) -> None:
-    lines = confusion_lines(report)
-    assert [line.split()[:2] for line in lines[1:]] == [["1", "crash"], ["2", "hang"], ["3", "performance"]]
-    assert len({len(line) for line in lines}) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--split", "random"), ("time:2023-01-01", "random")),
-        (("--split", "time:soon"), ("time:soon",)),
-        (("--scheme", "mood"), ("mood",)),
-        (("--variant", "haiku"), ("haiku",)),
-        (("--date-col", "when"), ("--train",)),
-        (("--train", "nowhere.csv"), ("nowhere.csv",)),
-        (("--out", "."), ("--out", "folder")),
-        (("--plots", "/dev/null/here"), ("--plots",)),
-        (("--database", "nowhere.duckdb"), ("embers mine",)),
-    ],
-)
-def test_the_command_refuses_what_it_cannot_do_in_one_line(
-    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
-    where = () if {"--database", "--train"} & {*arguments} else ("--database", str(store.path))
-    done = run_embers("evaluate", *arguments, *where)
-    assert done.returncode in (3, 5), done.stderr
-    assert_clean_error(done, done.returncode, *words)

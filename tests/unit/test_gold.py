@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.gold import GoldItem
-from torch_embers.classify.questions import NOT, Question, questions
+from torch_embers.classify.questions import NOT, questions
+from torch_embers.store.records import Batch, CatalogEntry, GoldLabel
+from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import random
+    from pathlib import Path
 
 REPO = "o/r"
 VOTES = st.lists(
@@ -92,6 +95,17 @@ def test_where_any_number_of_classes_holds_each_is_a_question_of_yes_and_no() ->
     assert ALL["backend.cpu"].truth(item(bug_type="memory")) is None
 
 
-def test_a_scheme_with_one_question_gives_it_its_name() -> None:
-    assert Question("colour").name == "colour"
-    assert ALL["memory_type"].under == "memory"
+def test_gold_is_read_with_the_backends_of_the_catalog_unless_a_person_says_better(database: Path) -> None:
+    store = Store(database)
+    labels = [
+        GoldLabel(REPO, 1, "bug_type", "memory", "automated", "a"),
+        GoldLabel(REPO, 2, "backend", "cuda", "human", "h"),
+    ]
+    entries = [CatalogEntry(REPO, number, "What happened.", backends=("cpu", "mps")) for number in (1, 2)]
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(gold_labels=labels, catalog=entries))
+    one, two = gold.load(store)
+    assert one.labels == {"bug_type": "memory"}
+    assert one.answers == {"bug_type": {"memory"}, "backend": {"cpu", "mps"}}
+    assert one.annotators == {"bug_type": "automated:a", "backend": "automated:catalog"}
+    assert two.answers == {"backend": {"cuda"}}

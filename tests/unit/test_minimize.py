@@ -106,6 +106,12 @@ def test_a_script_without_a_failure_is_refused_and_the_number_of_tests_is_bounde
     assert found.stopped
     assert found.tests <= 5
     assert "values" in found.code
+    assert found.code.endswith("\n")
+    asked = iter([False] * 20)
+    found = minimize(SCRIPT, needs("values"), is_over=lambda: next(asked, True))
+    assert found.stopped, "in time, with what it has"
+    assert found.tests <= 22
+    assert "values" in found.code
 
 
 def test_a_script_that_fails_only_as_it_is_written_keeps_its_layout() -> None:
@@ -113,10 +119,6 @@ def test_a_script_that_fails_only_as_it_is_written_keeps_its_layout() -> None:
     found = minimize(commented, needs("# here"))
     assert found.code == commented
     assert not found.stopped
-
-
-def test_a_minimal_script_ends_its_last_line() -> None:
-    assert minimize(SCRIPT, needs("values")).code.endswith("\n")
 
 
 @pytest.mark.parametrize(
@@ -230,34 +232,12 @@ def reduced(monkeypatch: pytest.MonkeyPatch, runner: Ran, is_over: Callable[[flo
 
 
 @pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error", "refused"])
-@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize("before", [0, 3])
 def test_a_script_is_not_refused_for_good_because_of_the_machine(
     monkeypatch: pytest.MonkeyPatch, ended: str, before: int
 ) -> None:
     with pytest.raises(reduction.PassingError):
         reduced(monkeypatch, Ran(*["exited"] * before, ended))
-
-
-def test_texts_are_run_together_within_the_time_bound_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[float] = []
-
-    def is_over(reserve: float) -> bool:
-        asked.append(reserve)
-        return reserve > 0 or len([one for one in asked if not one]) > 2
-
-    runner = Ran("exited")
-    with pytest.raises(reduction.PassingError, match="no time was left"):
-        reduced(monkeypatch, runner, is_over)
-    assert asked == [9.0, 0.0, 0.0, 0.0], "the last test leaves time for three runs of three texts"
-    assert runner.count == 3 + 1 + 2, "the whole script, the test of it, and runs until the time was over"
-
-
-def test_a_reduction_stops_in_time_with_what_it_has() -> None:
-    asked = iter([False] * 20)
-    found = minimize(SCRIPT, needs("values"), is_over=lambda: next(asked, True))
-    assert found.stopped
-    assert found.tests <= 22
-    assert "values" in found.code
 
 
 def test_one_case_or_all_are_named() -> None:

@@ -18,7 +18,7 @@ from torch_embers.classify.learning.calibration import (
 )
 from torch_embers.classify.learning.features import View, readable, table
 from torch_embers.classify.learning.folds import grouped_folds
-from torch_embers.classify.learning.model import Classifier, Settings, transformed
+from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.errors import InputError
 
 
@@ -91,20 +91,6 @@ def test_of_a_text_mostly_in_a_script_that_nothing_was_learned_in_nothing_is_sai
     assert readable(items([text])).tolist() == [read]
 
 
-def test_the_words_that_decided_are_named(fitted: Classifier) -> None:
-    matrix = transformed(fitted.features, items(["conv2d deadlock", ""]))
-    first, second = fitted.terms(matrix, ["hang", "hang"])
-    assert first[0].term == "deadlock"
-    assert first[0].weight > 0
-    assert second == []
-
-
-def test_a_view_that_stands_twice_is_refused_by_name() -> None:
-    settings = Settings(views=(View("word"), View("vector"), View("vector")), folds=0)
-    with pytest.raises(InputError, match="looks at vector:text twice"):
-        Classifier("c", settings).fit(items(["gather", "sort"] * 4), ["a", "b"] * 4)
-
-
 def test_less_certain_labels_count_less() -> None:
     texts = ["gather", "gather", "gather", "sort", "gather", "topk"] * 4
     labels = ["crash", "crash", "crash", "crash", "hang", "hang"] * 4
@@ -166,7 +152,3 @@ def test_folds_keep_groups_whole_and_cover_everything_once() -> None:
 def test_folds_that_cannot_be_made_are_refused(labels: list[str], groups: list[int], folds: int) -> None:
     with pytest.raises(InputError):
         grouped_folds(labels, groups, folds)
-
-
-def test_few_groups_make_few_folds() -> None:
-    assert len(grouped_folds(["a", "b", "c"], range(3), 5)) >= 2

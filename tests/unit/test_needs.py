@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch_embers.link import needs as needs_module
 from torch_embers.link import relations
 from torch_embers.link.components import Components
-from torch_embers.link.needs import SHORT_TEXT, Needs
+from torch_embers.link.needs import Needs
 
 LETTERS = st.sampled_from("ab#/ \u0130\u0131\u017fSsß\u0307é\U0001f525\ud83d\udd25\x00")
 """Few letters, so that words overlap: also such that lower case makes longer, joins or leaves, and halves of a pair."""
@@ -41,12 +41,6 @@ def test_a_long_text_is_searched_by_the_same_rule(needs: dict[int, tuple[str, ..
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(needs_module, "SHORT_TEXT", 0)
         assert Needs(needs).met(text) == plainly(needs, text)
-
-
-@pytest.mark.parametrize("length", [SHORT_TEXT, SHORT_TEXT + 1])
-def test_words_at_the_end_of_a_text_of_any_length_are_found(length: int) -> None:
-    words = Needs({0: ("aa",), 1: ("ab",), 2: ("ba",)})
-    assert words.met("a" * (length - 1) + "b") == [0, 1]
 
 
 def shipped_needs() -> list[dict[int, tuple[str, ...]]]:

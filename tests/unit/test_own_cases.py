@@ -78,26 +78,9 @@ def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
 
 
 def entry(build: str, verdict: str) -> Entry:
-    moment = datetime.fromisoformat("2026-01-01")
     hits = 3 if verdict == "occurs" else 0
-    flaky = False
-    return Entry(
-        "pt1",
-        "",
-        build,
-        "cpu, AMD EPYC, AVX2, Linux 6",
-        verdict,
-        flaky,
-        hits,
-        4,
-        None,
-        "build",
-        "2.0.1",
-        3,
-        3,
-        "",
-        moment,
-    )
+    flaky, place, moment = False, "cpu, AMD EPYC, AVX2, Linux 6", datetime.fromisoformat("2026-01-01")
+    return Entry("pt1", "", build, place, verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
 
 
 def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 import itertools
 import mmap
-import os
 import random
-import struct
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.perf import BUILDS, LIMITS, timed
 from torch_embers.errors import InputError
 from torch_embers.oracles import counters, timing
 from torch_embers.progress import Silent
@@ -25,10 +22,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+LIMITS = perf.Rules.load().limits
 
-def test_equal_builds_show_no_change_and_say_what_could_have_been_seen() -> None:
-    (last,) = perf_command.lines(timed(a=1, b=1, c=1, d=1))
-    assert last.startswith("1 of 1 without a change that stayed; half of the comparisons could have seen")
+
+BUILDS: Any = [
+    SimpleNamespace(name=name, version=name, python=name, identity=name)
+    for name in ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
+]
 
 
 def test_a_small_margin_lets_a_small_difference_be_seen() -> None:
@@ -51,19 +51,6 @@ def test_counters_that_the_machine_lacks_are_left_out(monkeypatch: pytest.Monkey
         after = counting.read()
     assert set(after) == set(counters.SOFTWARE)
     assert after["page_faults"] > before["page_faults"]
-
-
-def test_hardware_counters_are_read_where_the_kernel_gives_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = dict.fromkeys(counters.HARDWARE.values(), 0)
-    for event in files:
-        files[event], end = os.pipe()
-        os.write(end, struct.pack("Q", 1000 + event))
-        os.close(end)
-    monkeypatch.setattr(counters, "_opened", files.get)
-    counting = counters.Counters()
-    counted = counting.read()
-    counting.close()
-    assert (counted["instructions"], counted["cycles"]) == (1001, 1000)
 
 
 def test_what_was_counted_stands_beside_the_times_and_every_round_is_kept() -> None:
@@ -186,21 +173,11 @@ def test_a_case_is_believed_where_it_ends_well_and_tells_both_times(status: int,
     assert perf_cases.read(status, output) == answer
 
 
-def test_cases_about_time_are_chosen_by_name_or_number_and_no_other() -> None:
-    repo = "pytorch/pytorch"
-    assert [case.name for case in perf_cases.chosen("122191", repo)] == ["pt122191_std_mean_together"]
-    assert len(perf_cases.chosen("73328", repo)) == 2
-    with pytest.raises(InputError, match="no script and no case about time '83149'"):
-        perf_cases.chosen("83149", repo)
-    with pytest.raises(InputError, match="no script and no case about time 'frobnicate'"):
-        perf_cases.chosen("frobnicate", repo)
-
-
-@pytest.mark.parametrize("case", perf_cases.all_timed(), ids=lambda case: case.name)
-def test_every_timing_case_prints_the_times_that_it_judges_by(case: Any) -> None:
-    ast.parse(case.code, feature_version=(3, 8))
-    assert "torch_embers" not in case.code
-    assert case.signature_texts == ("slow",)
-    assert not injected_faults.breaches(case.code)
-    assert case.labels["consequence"] == "performance"
-    assert 'print("times: %.3g s affected, %.3g s otherwise"' in case.code or "print(times)" in case.code
+def test_every_timing_case_prints_the_times_that_it_judges_by() -> None:
+    for case in perf_cases.all_timed():
+        ast.parse(case.code, feature_version=(3, 8))
+        assert "torch_embers" not in case.code, case.name
+        assert case.signature_texts == ("slow",), case.name
+        assert not injected_faults.breaches(case.code), case.name
+        assert case.labels["consequence"] == "performance", case.name
+        assert 'print("times: %.3g s affected, %.3g s otherwise"' in case.code or "print(times)" in case.code

@@ -11,11 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.search import REPO
-from helpers.searching import (
-    RATED,
-    library,  # noqa: F401 - fixtures
-)
 from support import example_count
 from torch_embers import resources
 from torch_embers.errors import StoreMissingError
@@ -28,6 +23,10 @@ from torch_embers.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+REPO = "o/r"
+RATED = SearchRules.load().pairs[0].model
+"""A model of which pairs were read."""
 
 
 # ---- orders ---------------------------------------------------------------------------------------------------------
@@ -106,19 +105,6 @@ def test_scores_are_those_of_bm25(titles: list[str], words: set[str]) -> None:
         found = {hit.number: hit.score for hit in by_words(connection, sorted(words), rules)}
     how = rules.words
     assert found == pytest.approx(plain_bm25(texts, sorted(words), how.saturation, how.length, how.rarity))
-
-
-# ---- both -----------------------------------------------------------------------------------------------------------
-
-
-def test_similar_items_share_meaning_and_words_and_are_of_the_same_repository(library: Store) -> None:
-    found = command.similar(library, REPO, 1, 3)
-    assert found.hits[0].number == 2
-    assert {hit.repo for hit in found.hits} == {REPO}
-    assert 1 not in {hit.number for hit in found.hits}
-    assert found.note == ""
-    assert found.hits[0].cosine is not None
-    assert found.hits[0].words is not None
 
 
 def test_rates_of_pairs_cover_every_cosine() -> None:

@@ -32,6 +32,11 @@ def test_the_schemes_of_the_study_are_there_with_parents_first() -> None:
     assert SHIPPED.scheme("memory_type").parent == ("bug_type", "memory")
     assert SHIPPED.scheme("memory_subtype").parent == ("memory_type", "*")
     assert [s.name for s in SHIPPED.schemes.values() if not s.exclusive] == ["backend"]
+    assert SHIPPED.problems([("backend", "cpu"), ("backend", "mps")]) == []
+    classes = SHIPPED.scheme("bug_type").classes
+    assert {entry.name for entry in classes if entry.paper_name is None} == {"other", "not_a_bug"}
+    worst_first = ("crash", "silent_correctness", "nan_inf", "runtime_error", "hang", "performance", "other")
+    assert SHIPPED.scheme("consequence").names() == worst_first
 
 
 @pytest.mark.parametrize(
@@ -53,18 +58,6 @@ def test_the_schemes_of_the_study_are_there_with_parents_first() -> None:
 def test_each_memory_type_has_the_subtypes_of_table_two(memory_type: str, subtypes: set[str]) -> None:
     assert {entry.name for entry in SHIPPED.scheme("memory_subtype").under(memory_type)} == subtypes
     assert memory_type in SHIPPED.scheme("memory_type").names()
-
-
-def test_table_one_has_eleven_types_and_two_are_ours() -> None:
-    classes = SHIPPED.scheme("bug_type").classes
-    assert sum(entry.paper_name is not None for entry in classes) == 11
-    assert {entry.name for entry in classes if entry.paper_name is None} == {"other", "not_a_bug"}
-
-
-def test_the_worst_consequence_comes_first() -> None:
-    assert SHIPPED.scheme("consequence").names() == (
-        "crash", "silent_correctness", "nan_inf", "runtime_error", "hang", "performance", "other",
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -126,10 +119,6 @@ def test_wrong_labels_are_said_to_be_wrong(labels: list[tuple[str, str]], compla
     assert any(complaint in problem for problem in SHIPPED.problems(labels))
 
 
-def test_several_backends_are_fine() -> None:
-    assert SHIPPED.problems([("backend", "cpu"), ("backend", "mps")]) == []
-
-
 def test_every_label_of_the_catalog_is_a_class_of_the_taxonomy() -> None:
     wrong: list[str] = []
     for entry in CATALOG:
@@ -149,58 +138,35 @@ def test_every_label_of_the_catalog_is_a_class_of_the_taxonomy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "change", "complaint"),
+    ("of_class", "where", "change", "complaint"),
     [
-        ("bug_type", {"exclusive": "yes"}, 'scheme "bug_type": exclusive: '),
-        ("bug_type", {"definition": " "}, 'scheme "bug_type": definition: '),
-        ("bug_type", {"name": "Bug Type"}, 'scheme "Bug Type": name: '),
-        ("bug_type", {"colour": 1}, 'scheme "bug_type": colour: Extra inputs are not permitted'),
-        ("bug_type", {"class": []}, 'scheme "bug_type": class: Tuple should have at least 1 item'),
-        ("consequence", {"name": "backend"}, "scheme 'backend' stands twice"),
-        ("memory_type", {"parent": ["bug_type", "red"]}, "scheme memory_type: parent 'red'"),
-        ("memory_type", {"parent": ["backend", "cpu"]}, "scheme memory_type: parent must be"),
-        ("memory_type", {"parent": "bug_type"}, 'scheme "memory_type": parent: '),
-        ("memory_subtype", {"parent": ["memory_type", "logic"]}, "parent_class needs parent"),
+        (False, "bug_type", {"exclusive": "yes"}, 'scheme "bug_type": exclusive: '),
+        (False, "bug_type", {"colour": 1}, 'scheme "bug_type": colour: Extra inputs are not permitted'),
+        (False, "bug_type", {"class": []}, 'scheme "bug_type": class: Tuple should have at least 1 item'),
+        (False, "consequence", {"name": "backend"}, "scheme 'backend' stands twice"),
+        (False, "memory_type", {"parent": ["bug_type", "red"]}, "scheme memory_type: parent 'red'"),
+        (False, "memory_type", {"parent": ["backend", "cpu"]}, "scheme memory_type: parent must be"),
+        (False, "memory_subtype", {"parent": ["memory_type", "logic"]}, "parent_class needs parent"),
+        (True, "bug_type", {"rule": ""}, 'scheme "bug_type": class "not_a_bug": rule: '),
+        (True, "bug_type", {"precedence": True}, 'scheme "bug_type": class "not_a_bug": precedence: '),
+        (True, "bug_type", {"precedence": 2}, "must be 1 to 13"),
+        (True, "bug_type", {"name": "onnx"}, "class 'onnx' stands twice"),
+        (True, "bug_type", {"paper_count": 1}, "needs paper_name"),
+        (True, "bug_type", {"paper_share": "half"}, 'class "not_a_bug": paper_share: '),
+        (True, "bug_type", {"parent_class": "memory"}, "parent_class needs parent"),
+        (True, "memory_subtype", {"parent_class": "red"}, "'red' is no class of memory_type"),
+        (True, "memory_subtype", {"parent_class": None}, "class cuda_limitation: parent_class is missing"),
     ],
 )
-def test_a_malformed_scheme_is_named(where: str, change: dict[str, Any], complaint: str) -> None:
+def test_a_malformed_scheme_or_class_is_named(
+    where: str, change: dict[str, Any], complaint: str, *, of_class: bool
+) -> None:
     data = raw()
-    scheme(data, where).update(change)
+    target = scheme(data, where)
+    (target["class"][0] if of_class else target).update(change)
     with pytest.raises(InputError, match=r"data/taxonomy\.toml") as caught:
         parse(data)
     assert complaint in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("where", "change", "complaint"),
-    [
-        ("bug_type", {"rule": ""}, 'scheme "bug_type": class "not_a_bug": rule: '),
-        ("bug_type", {"source": None}, 'scheme "bug_type": class "not_a_bug": source: '),
-        ("bug_type", {"precedence": 0}, 'scheme "bug_type": class "not_a_bug": precedence: '),
-        ("bug_type", {"precedence": True}, 'scheme "bug_type": class "not_a_bug": precedence: '),
-        ("bug_type", {"precedence": 2}, "must be 1 to 13"),
-        ("bug_type", {"name": "onnx"}, "class 'onnx' stands twice"),
-        ("bug_type", {"paper_count": -1}, 'class "not_a_bug": paper_count: '),
-        ("bug_type", {"paper_count": 1}, "needs paper_name"),
-        ("bug_type", {"paper_share": "half"}, 'class "not_a_bug": paper_share: '),
-        ("bug_type", {"parent_class": "memory"}, "parent_class needs parent"),
-        ("bug_type", {"weight": 1}, 'class "not_a_bug": weight: Extra inputs are not permitted'),
-        ("memory_subtype", {"parent_class": "red"}, "'red' is no class of memory_type"),
-    ],
-)
-def test_a_malformed_class_is_named(where: str, change: dict[str, Any], complaint: str) -> None:
-    data = raw()
-    scheme(data, where)["class"][0].update(change)
-    with pytest.raises(InputError) as caught:
-        parse(data)
-    assert complaint in str(caught.value)
-
-
-def test_a_subtype_without_its_parent_class_is_named() -> None:
-    data = raw()
-    del scheme(data, "memory_subtype")["class"][0]["parent_class"]
-    with pytest.raises(InputError, match="class cuda_limitation: parent_class is missing"):
-        parse(data)
 
 
 def test_another_version_is_refused_as_an_input_error() -> None:
