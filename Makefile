@@ -98,14 +98,14 @@ funnel: mine ## the study's stages, counted here
 
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-test: setup-study ## the quick tests, about a minute: what to run while changing something
-	$(PYTEST) tests/unit $(TEST)
+test: setup-study ## the quick tests, about a minute; TEST="FILE ..." runs these files instead
+	$(PYTEST) $(or $(TEST),tests/unit)
 
 promises: setup-study ## end to end: what users rely on and no change may weaken
-	$(PYTEST) tests/promises $(TEST)
+	$(PYTEST) tests/promises
 
 sandbox: setup-study ## each attack, kill and verdict once in the real sandbox (bubblewrap)
-	$(PYTEST) tests/sandbox $(TEST)
+	$(PYTEST) tests/sandbox
 
 nightly: setup-study ## everything, in parts that passed once a commit: PART="properties wheels" makes these again
 	tools/nightly.sh $(PART)
