@@ -26,6 +26,7 @@ from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.sandbox import program
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ COMPARED = (
 )
 FETCHED = {"fetched_at", "page_id"}
 """When and in which answer a row came: the only columns in which two equal mines may differ."""
+
+
+needs_bubblewrap = pytest.mark.skipif(
+    program.find() is None and os.environ.get("EMBERS_REQUIRE_SANDBOX") != "1", reason="bubblewrap is not installed"
+)
+"""For tests of the real sandbox; .ci/run requires one."""
 
 
 def example_count(count: int) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from torch_embers import resources
-from torch_embers.sandbox import doctor, program
+from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ ENDS = re.compile(
 MEMORY = 256 << 20
 ORDINARY = 65534
 """User and group that own nothing."""
-
-needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.attacks import ATTACKS, Attacked, Bait, assert_attack_fails, bait, needs_bubblewrap, one, ordinary, runner  # noqa: F401 - fixtures
+from helpers.attacks import ATTACKS, Attacked, Bait, assert_attack_fails, bait, one, ordinary, runner  # noqa: F401 - fixtures
+from support import needs_bubblewrap
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -285,7 +285,7 @@ SPOILED: dict[str, Callable[[Path], object]] = {
     "bundle is a folder": lambda at: ((at / FILE).unlink(), (at / FILE).mkdir()),
     "bundle of an unknown text": lambda at: edit(at, variant="poem"),
 }
-"""Others: tests/unit/test_kept.py."""
+"""Others: tests/nightly/test_kept.py."""
 
 
 @pytest.mark.parametrize("how", list(SPOILED))

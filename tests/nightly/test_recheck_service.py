@@ -265,7 +265,7 @@ def test_actionlint_accepts_the_workflows_and_refuses_a_wrong_one(tmp_path: Path
         [ACTIONLINT, ".github/workflows/*.yml"], capture_output=True, text=True, check=False, cwd=ROOT
     )
     assert right.returncode == 0, right.stdout + right.stderr
-    assert "Checking 2 workflow file(s)" in right.stdout
+    assert "Checking 3 workflow file(s)" in right.stdout
     (tmp_path / "wrong.yml").write_text(WORKFLOW.read_text().replace("inputs.runner ||", "input.runner ||", 1))
     wrong = subprocess.run([ACTIONLINT, "wrong.yml"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert wrong.returncode == 1

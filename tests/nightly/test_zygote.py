@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support import eventually
-from torch_embers.sandbox import doctor, program, rules
+from support import eventually, needs_bubblewrap
+from torch_embers.sandbox import doctor, rules
 from torch_embers.sandbox import runner as runner_module
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 
 
 @pytest.fixture(scope="module")

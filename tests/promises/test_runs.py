@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
-from promises.driver import BOTH, as_json, embers, issue, json_lines, nodes, refusal, rows
+import pytest
+
+from promises.driver import BOTH, as_json, embers, fix, issue, json_lines, nodes, refusal, rows, start
 
 VERDICTS = """
 SELECT c.name, b.version, v.verdict, v.k, v.n, v.control, v.control_k
@@ -46,6 +49,11 @@ def test_not_seen_is_not_clean(ran: Path, small: dict[str, str], tmp_path: Path)
     embers("export", "--dataset", tmp_path / "d", "--database", ran, **small)
     lines = [line for line in (tmp_path / "d" / "data" / "verdicts.csv").read_text().splitlines() if "pt2_" in line]
     assert [",not_seen," in line for line in lines] == [True, True]
+    embers("report", "--database", ran, "--out", tmp_path / "site", **small)
+    texts = [path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html")]
+    [page] = [text for text in texts if "#2" in text.partition("</h1>")[0].partition("<h1")[2]]
+    assert "not_seen" in page
+    assert not {"absent", "✓"} & set(re.findall(r"\w+|✓", page.partition('id="main"')[2].partition("Script")[0]))
     [(status,)] = rows(ran, "SELECT DISTINCT status FROM statuses WHERE number = 2") or [("none",)]
     assert status not in ("fixed", "open_but_absent")
 
@@ -72,15 +80,22 @@ def test_a_known_verdict_is_not_run_again(ran: Path, small: dict[str, str], data
 
 
 def test_a_change_is_announced_once(ran: Path, small: dict[str, str], database: Path, tmp_path: Path) -> None:
-    """What changed of a closed bug is announced once, with exit code 10; the next re-check has nothing to tell, exit code 0."""
+    """What changed of a closed bug is announced once, with exit code 10; the next re-check, also of another database that
+    continues from the saved state, has nothing to tell, exit code 0."""
     shutil.copy(ran, database)
-    words = ("recheck", *BOTH, "--database", database)
+    words = ("recheck", *BOTH, "--state", tmp_path / "state", "--database", database)
     first = as_json(*words, code=10, **small)
     told = [(change["issue"], change["kind"]) for change in first["changes"] if change["told"]]
     assert told == [("pytorch/pytorch#1", "fixed")]
     second = as_json(*words, code=0, **small)
     assert [change for change in second["changes"] if change["told"]] == []
     assert rows(database, "SELECT number, kind, is_told FROM announcements") == [(1, "fixed", True)]
+    records = [one for n in range(1, 5) for one in (issue(n), fix(n + 100, n))]
+    embers(
+        "mine", "--source", "jsonl", json_lines(tmp_path / "i.jsonl", *records), "--database", tmp_path / "b", **small
+    )
+    elsewhere = as_json(*words[:-1], tmp_path / "b", code=0, **small)
+    assert [change for change in elsewhere["changes"] if change["told"]] == []
 
 
 # ---- scripts from issues -------------------------------------------------------------------------------------------
@@ -175,6 +190,7 @@ def test_without_a_sandbox_no_script_of_an_issue_runs(small: dict[str, str], dat
 # ---- many machines -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(900)  # Ray takes minutes to start on a busy machine
 def test_two_nodes_are_one_machine(ran: Path, small: dict[str, str], database: Path, tmp_path: Path) -> None:
     """Runs on two nodes of a Ray cluster give the runs and verdicts that one machine gives."""
     same = {
@@ -184,7 +200,11 @@ def test_two_nodes_are_one_machine(ran: Path, small: dict[str, str], database: P
     source = json_lines(tmp_path / "issues.jsonl", *(issue(n) for n in range(1, 5)))
     embers("mine", "--source", "jsonl", source, "--database", database, **small)
     with nodes(2, small) as address:
-        embers("run", *BOTH, "--executor", "ray", "--address", address, "--database", database, **small)
+        words = ("run", *BOTH, "--executor", "ray", "--address", address, "--database", database)
+        with start(*words, **small) as process:
+            out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "2 nodes, " in out + err
     for table, columns in same.items():
         asked = f"SELECT {columns} FROM {table} ORDER BY ALL"
         assert rows(database, asked) == rows(ran, asked), table

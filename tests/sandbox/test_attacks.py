@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.attacks import ATTACKS, Bait, assert_attack_fails, bait, needs_bubblewrap, one, runner  # noqa: F401 - fixtures
+from helpers.attacks import ATTACKS, Bait, assert_attack_fails, bait, one, runner  # noqa: F401 - fixtures
+from support import needs_bubblewrap
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from torch_embers.sandbox import cgroups, doctor, policy, program, rules
+from support import needs_bubblewrap
+from torch_embers.sandbox import cgroups, doctor, policy, rules
 from torch_embers.sandbox.runner import Attempt, Runner
 
-needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 UNIFIED = next(
     (path for path in map(Path, ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")) if (path / "cgroup.procs").exists()), None
 )

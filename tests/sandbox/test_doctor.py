@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from support import needs_bubblewrap
 from torch_embers.errors import SandboxError
 from torch_embers.sandbox import cgroups, doctor, program
 from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.runner import Runner
-
-needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 
 
 def wrapper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

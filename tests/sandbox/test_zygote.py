@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from support import needs_bubblewrap
 from torch_embers import resources
 from torch_embers.sandbox import doctor, policy, program, rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-needs_bubblewrap = pytest.mark.skipif(program.find() is None, reason="bubblewrap is not installed")
 
 
 @pytest.fixture(scope="module")

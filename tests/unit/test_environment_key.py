@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +13,11 @@ import pytest
 
 from support import case_of, rows
 from torch_embers.builds.registry import Build, Placed, environment_key, environment_of
-from torch_embers.normalize import now_utc
+from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run import state
+from torch_embers.run.ledger import Ledger
 from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.store import schema
 from torch_embers.store.store import Store
@@ -116,11 +118,14 @@ def test_where_two_keys_become_one_the_newest_verdict_counts_and_all_runs_stay(m
     other = environment_key({**WHERE, "capability": "AVX512"}.items())
     assert environments == [(key, "Linux", "AVX2"), (other, "Linux", "AVX512")]
     assert rows(merged.path, "SELECT environment, verdict, k, batch FROM latest_verdicts") == [(key, "occurs", 4, 0)]
-    assert rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written") == [("not_seen", 1), ("occurs", 0)]
+    assert rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written") == [
+        ("not_seen", -1),
+        ("occurs", 0),
+    ]
     runs = rows(
         merged.path, "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
     )
-    assert runs == [("6.1.0", "not_reproduced", 1, key, 4), ("6.2.0-generic", "reproduced", 0, key, 4)]
+    assert runs == [("6.1.0", "not_reproduced", -1, key, 4), ("6.2.0-generic", "reproduced", 0, key, 4)]
 
 
 def test_after_the_merge_nothing_is_run_or_announced_again(merged: Store) -> None:
@@ -139,3 +144,21 @@ def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: 
             connection.execute(f"INSERT INTO items (repo, number, title, state) VALUES ('{REPO}', 1, 'a bug', 'open')")
     assert rows(store.path, "SELECT DISTINCT environment FROM runs") == [(environment_key(WHERE.items()),)]
     assert again(store).changes == ()
+
+
+def test_an_older_state_of_the_same_database_adds_nothing(before: Path, merged: Store, tmp_path: Path) -> None:
+    """Not even where the database made more runs since."""
+    state.save(Store(before), tmp_path / "state")
+    counts = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM verdicts)"
+    with merged.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("INSERT INTO runs SELECT * REPLACE (1 AS batch, now() AS ran_at) FROM runs WHERE batch = 0")
+    had = rows(merged.path, counts)
+    with merged.writer("test") as writer:
+        state.load(writer, tmp_path / "state")
+    assert rows(merged.path, counts) == had
+
+
+def test_an_earlier_kernel_s_runs_are_no_second_batch(merged: Store) -> None:
+    with merged.writer("test") as writer:
+        batch = Ledger(merged, writer).open_batch(BUILD, naive_utc() - timedelta(days=7))
+    assert batch == 0

@@ -20,11 +20,13 @@ import pyarrow.parquet as pq
 
 from torch_embers import folders
 from torch_embers.errors import InputError
+from torch_embers.normalize import now_utc
 from torch_embers.store import lock, schema
 from torch_embers.store.connection import STRUCK
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from torch_embers.store.store import Store
@@ -49,6 +51,11 @@ KEYS = {
 }
 """Tables whose rows have a key, that of an announcement is its id in the feed; of all others equal rows are the same
 row."""
+MOMENTS = {
+    "runs": ("case_hash", "build", "environment", "planted", "attempt", "ran_at"),
+    "verdicts": ("case_hash", "build", "environment", "verdict", "k", "n", "decided_at"),
+}
+"""Rows of one moment are the same row, too: a batch may have another number where environments were merged."""
 NUMBER = "written"
 """A column that makes no difference between rows."""
 UNFIT = (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError, duckdb.NotSupportedError)
@@ -121,10 +128,19 @@ def load(writer: Writer, folder: Path) -> int:
         tables = _read(folder, place)
     except OSError as error:
         raise InputError(f"--state {folder} cannot be read: {error.strerror or error}") from error
+    tables = _renewed(folder, tables)
     with writer.transaction() as connection:
-        added = sum(_merge(connection, folder, name, table) for name, table in tables.items())
-        schema.renew_environments(connection)  # of a state that an older embers saved
-    return added
+        return sum(_merge(connection, folder, name, table) for name, table in tables.items())
+
+
+def _renewed(folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """The tables of a state with the keys of today: an older embers saved the same runs under other keys."""
+    with duckdb.connect() as scratch:
+        schema.upgrade(scratch, now_utc(), __version__)
+        for name, table in tables.items():
+            _merge(scratch, folder, name, table)
+        schema.renew_environments(scratch)
+        return {name: scratch.sql(f"FROM {name}").to_arrow_table() for name in tables}
 
 
 def _place(folder: Path) -> Path:
@@ -174,7 +190,9 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
     if not required <= has <= columns.keys():
         raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
     key = KEYS.get(name, [column for column in table.column_names if column != NUMBER])
-    same = " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in key)
+    same = _equal(name, key)
+    if name in MOMENTS:
+        same = f"(({same}) OR ({_equal(name, MOMENTS[name])}))"
     try:
         connection.register("loaded", table)
         added = connection.execute(
@@ -188,6 +206,10 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
             raise
         raise _damaged(folder, f"{name}.parquet has rows that this version of embers cannot take") from error
     return int(added[0][0])
+
+
+def _equal(name: str, columns: Iterable[str]) -> str:
+    return " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in columns)
 
 
 def _damaged(folder: Path, what: str) -> InputError:

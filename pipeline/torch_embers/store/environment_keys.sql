@@ -13,7 +13,8 @@ SELECT
     seen_at
 FROM environments;
 
--- Two environments that become one have batches of the same number: all but the newest of each number get one of their own.
+-- Two environments that become one have batches of the same number. The newest of each number keeps it; earlier ones get a number below
+-- all others, because the highest number is the batch that goes on or confirms.
 CREATE OR REPLACE TEMP TABLE renumbered AS
 WITH moments AS (
     SELECT case_hash, build, environment AS old, batch, ran_at AS moment FROM runs
@@ -31,8 +32,8 @@ earlier AS (
 )
 SELECT
     case_hash, build, old, batch,
-    (SELECT max(batch) FROM moments)
-        + row_number() OVER (PARTITION BY case_hash, build, environment ORDER BY newest, old) AS number
+    (SELECT least(0, min(batch)) FROM moments)
+        - row_number() OVER (PARTITION BY case_hash, build, environment ORDER BY newest DESC, old) AS number
 FROM earlier;
 
 UPDATE runs SET batch = n.number FROM renumbered n
