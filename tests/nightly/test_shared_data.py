@@ -117,3 +117,18 @@ def test_replay_of_files_gives_equal_tables(mined: dict[str, Path], tmp_path: Pa
         before = snapshot(path)
         runner.replay(Store(path))
         assert snapshot(path) == before
+
+
+def test_plain_fixes_lines_of_february_2020_become_links(mined: dict[str, Path], shared_data: Path) -> None:
+    with gzip.open(shared_data / FILES[2], "rt", encoding="utf-8") as stream:
+        wanted: list[dict[str, Any]] = json.load(stream)
+    plain = {
+        (record["issue_number"], int(number))
+        for record in wanted
+        for number in re.findall(r"(?im)^\s*(?:fixes|closes|resolves) #(\d+)\.?\s*$", record["body"] or "")
+    }
+    got = set(
+        rows(mined[FILES[2]], "SELECT number, target_number FROM links WHERE relation = 'fixes' AND evidence = 'text'")
+    )
+    assert len(plain) > 10
+    assert plain <= got
