@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from helpers.fix_tests import ADDED, REPO, fixing, linked, stored_run
+from helpers.fix_tests import ADDED, REPO, clone, fixing, linked, stored_run  # noqa: F401 - fixtures
 from support import rows
 from torch_embers.repro import bank
 from torch_embers.run.fix_tests.trial import class_tests
