@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def tracker() -> Iterator[Tracker]:
-    """A tracker with 22 issues and 6 pull requests."""
+    """A tracker of ours, as it is at first."""
     with Tracker() as started:
         yield started
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import venv
 from contextlib import contextmanager
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
 import raylets
+from servers.dataset import REPO, generated_dataset
+from servers.github import Answered, Asked, GitHub
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "analysis" / "results"
-REPO = "pytorch/pytorch"
 PROJECT = "someone/project"
 """A repository of which nothing comes with embers."""
 HASTY = {"EMBERS_PAUSE": "0", "EMBERS_BACKOFF": "0.01", "EMBERS_RETRIES": "2"}
@@ -238,12 +237,12 @@ def checkout(folder: Path, cases: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def nodes(count: int, settings: Mapping[str, str]) -> Iterator[str]:
+def nodes(number: int, settings: Mapping[str, str]) -> Iterator[str]:
     """Address of a Ray cluster on this machine, whose so many nodes find what ``settings`` name."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in settings.items():
             patch.setenv(name, value)
-        with raylets.head() as cluster, raylets.nodes_of(cluster, *({},) * count):
+        with raylets.head() as cluster, raylets.nodes_of(cluster, *({},) * number):
             yield cluster.address
 
 
@@ -277,128 +276,38 @@ def json_lines(path: Path, *records: object) -> Path:
     return path
 
 
-# ---- a tracker that answers by GraphQL -----------------------------------------------------------------------------
-
-PAGE = 4
-ENDS = {"hasNextPage": False, "endCursor": None}
-SOMETHING = "Something went wrong while executing your query. Please include 0000 when reporting this."
+# ---- a tracker -----------------------------------------------------------------------------------------------------
 
 
-def connection(*nodes: object, **more: object) -> dict[str, Any]:
-    """A list of GraphQL with all its nodes on one page."""
-    return {"totalCount": len(nodes), "pageInfo": ENDS, "nodes": [*nodes], **more}
+ITEMS = 60  # of the tracker: some have more labels and comments than a page holds
 
 
-def node(number: int, kind: str, comments: int) -> dict[str, Any]:
-    """An item with comments and events; it has all fields that are ever asked for."""
-    at = f"2024-{number // 28 + 1:02d}-{number % 28 + 1:02d}T00:00:00Z"
-    user = {"__typename": "User", "login": f"user-{number % 3}", "databaseId": number % 3 + 1}
-    times = {"createdAt": at, "updatedAt": at, "author": user, "authorAssociation": "NONE", "reactionGroups": []}
-    said = [
-        {"id": f"C{n}", "fullDatabaseId": str(n), "body": f"I see #{number} too", **times}
-        for n in range(number * 1000, number * 1000 + comments)
-    ]
-    named = {"__typename": "LabeledEvent", "id": f"L{number}", "createdAt": at, "actor": user, "label": {"name": "bug"}}
-    closed = {"__typename": "ClosedEvent", "id": f"X{number}", "createdAt": at, "actor": user, "stateReason": "COMPLETED", "closer": None}  # fmt: skip
-    names = ("assignees", "subIssues", "closedByPullRequestsReferences", "closingIssuesReferences", "reviewRequests")
-    state = {"state": "CLOSED", "pullState": "MERGED", "stateReason": "COMPLETED", "closedAt": at, "locked": False}
-    pull = {
-        "merged": True,
-        "mergedAt": at,
-        "mergeCommit": {"oid": f"{number:040x}"},
-        "mergedBy": user,
-        "isDraft": False,
-    }
-    return {
-        "__typename": kind, "id": f"{kind}{number}", "number": number, "title": f"wrong result of op {number}",
-        "body": f"Fixes #{number - 1}", "repository": {"nameWithOwner": PROJECT}, **times, **state, **pull,
-        "issueType": None, "milestone": None, "activeLockReason": None, "parent": None, "statusCheckRollup": None,
-        "baseRefName": "main", "headRefName": "fix", "headRefOid": f"{number:040x}", "reactions": {"totalCount": 0},
-        "labels": connection({"name": "bug"}), "comments": connection(*said),
-        "timelineItems": connection(named, closed), "files": connection({"path": "a.py", "additions": 1, "deletions": 0, "changeType": "MODIFIED"}),
-        **{name: connection() for name in names},
-    }  # fmt: skip
-
-
-class Tracker:
-    """GitHub's GraphQL interface over some items of our own, four a page.
+class Tracker(GitHub):
+    """GitHub over a generated tracker of ours.
 
     Attributes:
-        asked: the names of the queries that came, in order.
-        tokens: what came as authorization.
-        meanwhile: is called with the place of each query, before it is answered.
-        spoil: changes an answer, by the name of its query and how often that was asked.
+        meanwhile: is called with the place of each request, before it is answered.
     """
 
-    def __init__(self, issues: int = 22, pulls: int = 6, comments: int = 1) -> None:
-        self.asked: list[str] = []
-        self.tokens: set[str] = set()
+    def __init__(self) -> None:
+        super().__init__(json.loads(json.dumps(generated_dataset(ITEMS)).replace(REPO, PROJECT)))
         self.meanwhile: Callable[[int], object] = lambda place: None
-        self.spoil: Callable[[str, int, dict[str, Any]], object] = lambda name, time, answer: None
-        kinds = ["Issue"] * issues + ["PullRequest"] * pulls
-        self.items = {n: node(n, kind, comments) for n, kind in enumerate(kinds, 1)}
-        tracker = self
+        self._places = count(1)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                tracker.tokens.add(self.headers.get("Authorization", ""))
-                body = json.dumps(tracker.answer(asked["query"], asked["variables"])).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+    def answer(self, asked: Asked) -> Answered:
+        """Answer a request, after what is to happen meanwhile."""
+        self.meanwhile(next(self._places))
+        return super().answer(asked)
 
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
+    @property
+    def items(self) -> dict[int, dict[str, Any]]:
+        """The items as the tracker has them now."""
+        return self.graph.repositories[PROJECT].items
 
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, *_: object) -> None:
-                """A client that was killed is no news."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        self.settings = {
-            **HASTY,
-            "EMBERS_API_URL": f"http://127.0.0.1:{self.server.server_port}",
-            "EMBERS_TOKENS": "token-of-a-user",
-        }
-
-    def answer(self, query: str, variables: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a query, spoilt where that was asked for."""
-        [name] = re.findall(r"^query (\w+)", query, re.MULTILINE)
-        self.asked.append(name)
-        self.meanwhile(len(self.asked))
-        limit = {"cost": 1, "remaining": 4999, "limit": 5000, "resetAt": "2030-01-01T00:00:00Z"}
-        data = {
-            "rateLimit": limit,
-            "repository": {"nameWithOwner": PROJECT, "databaseId": 1, **self.part(name, variables)},
-        }
-        answer = {"data": data}
-        self.spoil(name, self.asked.count(name), answer)
-        return answer
-
-    def part(self, name: str, variables: dict[str, Any]) -> dict[str, Any]:
-        """The part of the repository that a query asks for."""
-        of = {
-            kind: [item for item in self.items.values() if item["__typename"] == kind]
-            for kind in ("Issue", "PullRequest")
-        }
-        if name == "repository":
-            return {"issues": connection(*of["Issue"]), "pullRequests": connection(*of["PullRequest"])}
-        if name == "item":
-            return {"issueOrPullRequest": self.items[variables["number"]]}
-        kind, listing = ("Issue", "issues") if name.endswith("issues") else ("PullRequest", "pullRequests")
-        since = (variables.get("filter") or {}).get("since") or ""
-        found = [item for item in of[kind] if item["updatedAt"] >= since]
-        found = found if kind == "Issue" else found[::-1]
-        first = int(variables.get("after") or 0)
-        last = min(first + min(PAGE, variables["first"]), len(found))
-        info = {"hasNextPage": last < len(found), "endCursor": str(last) if found else None}
-        return {listing: connection(*json.loads(json.dumps(found[first:last])), pageInfo=info, totalCount=len(found))}
+    @property
+    def settings(self) -> dict[str, str]:
+        """What leads a mine here."""
+        return {**HASTY, "EMBERS_API_URL": self.url, "EMBERS_TOKENS": "token-one"}
 
     def mine(self, database: Path, *words: object, **more: str) -> str:
         """Mine it into a database."""
@@ -407,12 +316,3 @@ class Tracker:
     def command(self, database: Path) -> list[object]:
         """What mines it into a database."""
         return ["mine", "--source", "graphql", "--repo", PROJECT, "--database", database]
-
-    def __enter__(self) -> Tracker:
-        """Use as ``with Tracker() as tracker``."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Stop to answer."""
-        self.server.shutdown()
-        self.server.server_close()

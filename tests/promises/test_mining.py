@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from promises.driver import (
+    ITEMS,
     NOWHERE,
     PROJECT,
-    SOMETHING,
     Tracker,
     as_json,
     as_of,
@@ -29,6 +29,15 @@ from promises.driver import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+PARTIAL: tuple[dict[str, Any], ...] = (
+    {"path": ["nodes", 1]},
+    {"path": ["nodes", 1, "comments"]},
+    {"path": []},
+    {"path": ["nodes", 0, "timelineItems"], "silent": True},
+)
+"""What lacks in an answer: an item, a part of it, the whole page, and a part without any error."""
 
 
 @pytest.fixture(scope="session")
@@ -60,21 +69,19 @@ def test_make_mine_classify_from_nothing(made: Path, catalog: Path) -> None:
     assert rows(catalog, "SELECT count(*) > 4000 FROM verdicts WHERE provenance = 'shipped'") == [(True,)]
 
 
-def test_a_mine_that_is_killed(tmp_path: Path) -> None:
+def test_a_mine_that_is_killed(whole: Path, tmp_path: Path) -> None:
     """A mine that is killed at any moment is finished by the same command, with nothing lost and nothing twice."""
-    many = 300  # comments of an item: so that what is mined is written several times, and not at the end alone
-    with Tracker(comments=many) as tracker:
-        tracker.mine(tmp_path / "whole.duckdb")
-    for place in (9, 12, 12.1):  # before the so-many-th answer, or that much later
-        database = tmp_path / f"{place}.duckdb"
-        with Tracker(comments=many) as tracker, start(*tracker.command(database), **tracker.settings) as process:
-            killer = Timer(place - int(place), process.kill)
-            tracker.meanwhile = lambda now, at=int(place), killer=killer: now == at and killer.start()
+    expected, last = mined(whole), len(rows(whole, "SELECT page_id FROM raw_pages"))
+    for place, later in ((last // 3, 0.0), (last - 3, 0.0), (last - 3, 0.1)):  # before an answer, or so much later
+        database = tmp_path / f"{place}-{later}.duckdb"
+        with Tracker() as tracker, start(*tracker.command(database), **tracker.settings) as process:
+            killer = Timer(later, process.kill)
+            tracker.meanwhile = lambda now, at=place, killer=killer: now == at and killer.start()
             process.communicate()
-            assert len(tracker.asked) >= int(place)
+            assert len(tracker.asked) >= place - 1
             tracker.meanwhile = lambda _: None
             tracker.mine(database)
-        assert mined(database) == mined(tmp_path / "whole.duckdb"), place
+        assert mined(database) == expected, place
         assert rows(database, "SELECT count(*) - count(DISTINCT page_id) FROM raw_pages") == [(0,)]
 
 
@@ -92,37 +99,26 @@ def test_a_replay(whole: Path, database: Path) -> None:
 def test_a_second_mine_asks_for_what_changed(whole: Path, tracker: Tracker, database: Path) -> None:
     """The same command again asks GitHub only for what changed, and keeps what did not."""
     shutil.copy(whole, database)
-    tracker.items[5] |= {"title": "renamed", "updatedAt": "2025-01-01T00:00:00Z"}
+    tracker.update(PROJECT, 5, title="renamed", updatedAt="2027-01-01T00:00:00Z")
     tracker.mine(database)
-    assert len(tracker.asked) <= 5
+    [listing] = [query["variables"] for query in tracker.queries if query["name"] == "issues"]
+    assert listing["filter"]["since"] > "2026-07"
+    assert "more_comments" not in {query["name"] for query in tracker.queries}  # of issues that did not change
     known, now = rows(whole, "SELECT number, title FROM items"), rows(database, "SELECT number, title FROM items")
     assert set(now) - set(known) == {(5, "renamed")}
-    assert len(now) == 28
+    assert len(now) == ITEMS
 
 
-def test_a_partial_answer_loses_nothing(whole: Path, tracker: Tracker, database: Path) -> None:
+def test_a_partial_answer_loses_nothing(whole: Path, tmp_path: Path) -> None:
     """A GraphQL answer that holds errors and lacks items, or parts of them, loses nothing."""
-
-    def spoil(name: str, time: int, answer: dict[str, Any]) -> None:
-        repository, path = answer["data"]["repository"], ["repository", "issues", "nodes", 1]
-        if (name, time) == ("issues", 2):  # an item of a page
-            repository["issues"]["nodes"][1] = None
-        elif (name, time) == ("issues", 3):  # a part of an item
-            repository["issues"]["nodes"][1]["comments"] = None
-            path.append("comments")
-        elif (name, time) == ("issues", 5):  # a whole page
-            repository["issues"] = None
-            path = path[:2]
-        elif (name, time) == ("pulls", 1):  # a part, without any error
-            repository["pullRequests"]["nodes"][0]["timelineItems"] = None
-            return
-        else:
-            return
-        answer["errors"] = [{"message": SOMETHING, "path": path}]
-
-    tracker.spoil = spoil
-    tracker.mine(database)
-    assert mined(database) == mined(whole)
+    for place, part in enumerate(PARTIAL):
+        database = tmp_path / f"{place}.duckdb"
+        with Tracker() as tracker:
+            for query, listing in (("query issues(", "issues"), ("query pulls(", "pullRequests")):
+                tracker.fault({**part, "path": ["repository", listing, *part["path"]]}, contains=query, at=1)
+            tracker.mine(database)
+            assert set(tracker.met) == {"query issues(", "query pulls("}, part
+        assert mined(database) == mined(whole), part
 
 
 def test_rows_have_their_source(whole: Path, catalog: Path) -> None:
@@ -162,43 +158,49 @@ def test_tokens_stay_secret(tracker: Tracker, database: Path) -> None:
     with start("--verbose", *tracker.command(database), **tracker.settings) as process:
         printed = "".join(process.communicate())
     assert process.returncode == 0
-    assert all("token-of-a-user" in sent for sent in tracker.tokens)
-    assert tracker.tokens
-    assert "token-of-a-user" not in printed
-    assert b"token-of-a-user" not in database.read_bytes()
+    assert {asked.token for asked in tracker.asked} == {"token-one"}
+    assert "token-one" not in printed
+    assert b"token-one" not in database.read_bytes()
 
 
 def test_reading_beside_a_mine(whole: Path, tracker: Tracker, database: Path) -> None:
     """While one process mines, others can read the database, and a second mine ends with one line and exit code 5."""
     shutil.copy(whole, database)
-    tracker.items[1]["updatedAt"] = "2025-01-01T00:00:00Z"
+    tracker.update(PROJECT, 1, updatedAt="2027-01-01T00:00:00Z")
     seen: list[Any] = []
 
     def beside(place: int) -> None:
         if place == 2:
             seen.append(len(as_json("list", "--repo", PROJECT, "--database", database)))
-            seen.append(refusal(*tracker.command(database), code=5, **tracker.settings | {"EMBERS_TOKENS": "other"}))
+            seen.append(
+                refusal(*tracker.command(database), code=5, **tracker.settings | {"EMBERS_TOKENS": "token-two"})
+            )
 
     tracker.meanwhile = beside
     tracker.mine(database, EMBERS_TIMEOUT="120")
-    assert seen[0] == 28
+    assert seen[0] == ITEMS
     assert "another" in seen[1] or "being written" in seen[1]
 
 
 def test_an_earlier_day(tracker: Tracker, database: Path) -> None:
     """The database can be asked for an earlier day: state, title and labels are those that the tracker showed then."""
-    [labelled, closed] = tracker.items[3]["timelineItems"]["nodes"]
-    steps = [
-        labelled | {"createdAt": "2024-02-01T00:00:00Z"},
-        closed | {"createdAt": "2024-03-01T00:00:00Z"},
-        closed | {"createdAt": "2024-04-01T00:00:00Z", "id": "R", "__typename": "ReopenedEvent"},
-        {"__typename": "RenamedTitleEvent", "id": "N", "previousTitle": "first", "currentTitle": "last"} | {"createdAt": "2024-05-01T00:00:00Z", "actor": closed["actor"]},
-        closed | {"createdAt": "2024-06-01T00:00:00Z", "id": "X2"},
-    ]  # fmt: skip
-    changed = {"title": "last", "createdAt": "2024-01-10T00:00:00Z", "updatedAt": "2024-06-01T00:00:00Z"}
-    tracker.items[3] |= {**changed, "closedAt": "2024-06-01T00:00:00Z"}
-    tracker.items[3]["timelineItems"]["nodes"] = steps
-    tracker.items[3]["timelineItems"]["totalCount"] = len(steps)
+    happened = [
+        ("LabeledEvent", "2024-02-01", {"label": "bug"}),
+        ("ClosedEvent", "2024-03-01", {"stateReason": "COMPLETED", "closer": None}),
+        ("ReopenedEvent", "2024-04-01", {}),
+        ("RenamedTitleEvent", "2024-05-01", {"previousTitle": "first", "currentTitle": "last"}),
+        ("ClosedEvent", "2024-06-01", {"stateReason": "COMPLETED", "closer": None}),
+    ]
+    events = [
+        {"type": kind, "createdAt": f"{day}T00:00:00Z", "actor": "octocat", **more} for kind, day, more in happened
+    ]
+    now = {"title": "last", "labels": ["bug"], "state": "CLOSED", "stateReason": "COMPLETED", "comments": []}
+    times = {
+        "createdAt": "2024-01-10T00:00:00Z",
+        "updatedAt": "2024-06-01T00:00:00Z",
+        "closedAt": "2024-06-01T00:00:00Z",
+    }
+    tracker.update(PROJECT, 3, events=events, **now, **times)
     tracker.mine(database)
     assert 3 not in as_of(database, "2024-01-09")
     for day, told in {
