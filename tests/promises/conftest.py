@@ -79,8 +79,11 @@ CASES = {
     "pt2_seen_nowhere": case(2, op="mul"),
     "pt3_lacks_operator": case(3, ["2.0.1"], op="sub"),
     "pt4_control_is_clean": case(4, ["2.0.1"], op="mul"),
+    "pt5_now_and_then": case(5, ["2.0.1"]).replace(
+        "torch.add(5, 1)", "torch.add(5, 1) if int(os.environ['EMBERS_SEED']) % 2 else 6"
+    ),
 }
-"""2.0.1 adds wrongly, 2.1.2 adds right; both multiply right, and neither subtracts."""
+"""2.0.1 adds wrongly, 2.1.2 adds right; both multiply right, and neither subtracts. Issue 5 is not mined."""
 
 
 @pytest.fixture(scope="session")

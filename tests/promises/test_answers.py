@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import pytest
@@ -213,6 +214,7 @@ def test_audit_only_reads(tmp_path: Path) -> None:
 
 HOSTILE = (
     "\x1b]0;owned\x07\x1b[31m<script>globalThis.hit = 1</script><img src=x onerror=alert(1)>\u202e=HYPERLINK(1) [bold]"
+    '" onfocus=alert(2) x=\'" [here](javascript:alert(3)) <javascript:alert(4)>'
 )
 
 
@@ -233,6 +235,13 @@ def test_hostile_text_stays_text(small: dict[str, str], database: Path, tmp_path
         assert "<script>globalThis" not in page
         assert "<img src=x" not in page
         assert "\u202e" not in page
+        attributes: list[tuple[str, str | None]] = []
+        parser = HTMLParser()
+        parser.handle_starttag = lambda _, found, kept=attributes: kept.extend(found)
+        parser.feed(page)
+        assert attributes
+        assert not [name for name, _ in attributes if name.startswith("on")]
+        assert not [value for _, value in attributes if (value or "").strip().lower().startswith("javascript:")]
 
 
 def test_a_refusal_is_one_line(catalog: Path, database: Path, tmp_path: Path) -> None:

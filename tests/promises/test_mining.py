@@ -134,6 +134,9 @@ def test_rows_have_their_source(whole: Path, catalog: Path) -> None:
             assert bare == 0, table
             filled += count > 0
         assert filled >= 3
+        assert {"items", "users", "comments", "events", "reviews", "reactions", "gold_labels", "rejects"} <= {
+            *with_provenance(database)
+        }
         [(bare,)] = rows(
             database,
             "SELECT count(*) FROM raw_pages WHERE source IS NULL OR request IS NULL OR fetched_at IS NULL OR body IS NULL",

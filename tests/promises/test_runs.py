@@ -34,6 +34,10 @@ def test_a_control_decides_an_absence(ran: Path) -> None:
     for version in ("2.0.1", "2.1.2"):
         assert found["pt4_control_is_clean", version][0] == "control_failed"
         assert found["pt2_seen_nowhere", version][0] == "not_seen"
+    verdict, k, n, control, control_k = found["pt5_now_and_then", "2.1.2"]
+    assert (verdict, k, control) == ("absent", 0, "build")
+    assert 3 <= control_k <= 7
+    assert (1 - control_k / 10) ** n < 0.01  # as many runs as the bug would have shown itself in
 
 
 def test_not_seen_is_not_clean(ran: Path, small: dict[str, str], tmp_path: Path) -> None:
@@ -72,7 +76,7 @@ def test_a_known_verdict_is_not_run_again(ran: Path, small: dict[str, str], data
     shutil.copy(ran, database)
     everything = "SELECT * FROM runs ORDER BY ALL"
     again = as_json("run", *BOTH, "--database", database, **small)
-    assert len(again) == 8
+    assert len(again) == 10
     assert not any(row["fresh"] for row in again)
     assert rows(database, everything) == rows(ran, everything)
     embers("run", "pt3_lacks_operator", "--force", *BOTH, "--database", database, **small)
