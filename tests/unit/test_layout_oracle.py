@@ -72,10 +72,7 @@ def test_a_finding_names_the_line_and_brings_a_case_that_is_python(broken):
     (finding,) = oracle.findings
     assert finding.line.startswith(f"{__file__}:")
     assert finding.source == "broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))"
-    assert finding.layouts == (
-        "x: transposed float32[30, 40], strides [1, 30], offset 0",
-        "y: dense float32[30, 40]",
-    )
+    assert finding.layouts == ("x: transposed float32[30, 40], strides [1, 30], offset 0", "y: dense float32[30, 40]")
     assert "laid(" in finding.reproducer
     assert finding.short.endswith("torch.testing.assert_close(x, want_x)\n")
     ast.parse(finding.reproducer, feature_version=(3, 8))
