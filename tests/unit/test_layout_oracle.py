@@ -25,21 +25,10 @@ def table():
     return {row["name"]: row for row in examined(RULES)}
 
 
-@pytest.mark.parametrize("name", [one.name for one in KERNELS if one.wrong])
-def test_an_injected_fault_is_found(table, name):
+@pytest.mark.parametrize("name", [one.name for one in KERNELS])
+def test_an_injected_fault_is_found_and_a_correct_kernel_is_not_reported(table, name):
     row = table[name]
-    assert row["found"] == [row["wrong"]], row["about"]
-
-
-@pytest.mark.parametrize("name", [one.name for one in KERNELS if not one.wrong])
-def test_a_correct_kernel_is_not_reported(table, name):
-    assert table[name]["found"] == [], table[name]["about"]
-
-
-def test_at_least_twenty_faults_and_twenty_correct_kernels_are_tried():
-    wrong = sum(1 for one in KERNELS if one.wrong)
-    assert wrong >= 20
-    assert len(KERNELS) - wrong >= 20
+    assert row["found"] == ([row["wrong"]] if row["wrong"] else []), row["about"]
 
 
 def test_most_wrong_values_and_writes_outside_are_shown_in_a_few_lines(table):
