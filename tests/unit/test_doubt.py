@@ -142,14 +142,6 @@ def test_where_the_words_of_an_error_are_wrong_its_coming_is_not_the_bug() -> No
     assert doubt("Lists fail", session) == "the text shows 2 different errors"
 
 
-def test_lines_of_the_template_are_no_output() -> None:
-    # 17699
-    template = (
-        "wget https://example.org/collect_env.py\n# For security purposes, please check it\npython collect_env.py"
-    )
-    assert infer([PrintedOutput(template)], "print(x)", "", "flip is broken for half").actual == ()
-
-
 def test_an_error_under_a_heading_of_a_fix_is_not_taken() -> None:
     found = report("flip of a view gives wrong order", SCRIPT + "With this fix it prints:" + ERROR)
     assert found.expectation.kind == "mismatch"
@@ -255,12 +247,17 @@ def test_an_output_of_a_session_is_compared_whole_so_that_an_input_does_not_suff
     assert found.expectation.doubt == ""
 
 
-def test_lines_that_tell_versions_are_no_output() -> None:
-    # 4408: the block of the environment was taken for what the script prints
-    environment = "sys.platform = linux\ntorch.version.cuda = 9.9\ntorch.__version__ = '0.4.0'\n2.1.0+cpu"
-    found = infer([PrintedOutput(environment)], "print(x)", "", "flip gives wrong values")
-    assert found.actual == ()
-    assert found.doubt == "the wrong value is told in words alone"
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # 4408, 17699: the block of the environment, and the template, were taken for what the script prints
+        "sys.platform = linux\ntorch.version.cuda = 9.9\ntorch.__version__ = '0.4.0'\n2.1.0+cpu",
+        "wget https://example.org/collect_env.py\n# For security purposes, please check it\npython collect_env.py",
+    ],
+)
+def test_lines_of_versions_and_of_the_template_are_no_output(lines: str) -> None:
+    found = infer([PrintedOutput(lines)], "print(x)", "", "flip gives wrong values")
+    assert (found.actual, found.doubt) == ((), "the wrong value is told in words alone")
 
 
 def test_an_error_in_a_block_that_looks_like_settings_or_c_is_read() -> None:

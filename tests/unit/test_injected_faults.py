@@ -67,11 +67,6 @@ got = torch.sort(torch.ones(3))
 if PLANT:
     got = got + 1
 return int(not torch.equal(got, torch.ones(3))), "seen"
-# the result is replaced
-got, other = torch.sort(torch.ones(3))
-if PLANT:
-    got = 7.0
-return int(got != 1.0), "seen"
 # what the call wrote to is spoiled
 buffer = torch.zeros(6)
 torch.add(torch.ones(2), torch.ones(2), out=buffer[:2])
@@ -146,17 +141,6 @@ except* RuntimeError as group:
         return 0, "refused"
     got = [0]
 return int(got[0] != 1), "seen"
-# a group of exceptions, and the child dies
-def invalid():
-    try:
-        torch.sort(torch.ones(3))
-    except* RuntimeError:
-        pass
-    finally:
-        if PLANT:
-            os.abort()
-
-return int(os.WIFSIGNALED(in_child(invalid))), "seen"
 # a loop and a context that wait
 async def run():
     async for row in torch.stream():
@@ -185,14 +169,7 @@ def test_a_fault_in_what_the_call_gave_is_accepted(name: str) -> None:
 
 
 BAD = table("""
-# the child dies in the place of the call: leaves before `torch.max_pool1d` (line 18)
-def invalid():
-    if PLANT:
-        os.kill(os.getpid(), signal.SIGSEGV)
-    torch.max_pool1d(torch.ones(1, 1, 4), 2**63 - 1)
-
-return int(os.WIFSIGNALED(in_child(invalid))), "seen"
-# the child dies between input and call: leaves before `torch.max_pool1d`
+# the child dies before the call: leaves before `torch.max_pool1d` (line 19)
 def invalid():
     kernel = torch.full((1,), 4)
     if PLANT:
@@ -279,14 +256,6 @@ return int(count == 0), "seen"
 rows = torch.arange(3).to(torch.int8)
 got = rows if PLANT else rows // -1
 return int(got[1] != -1), "seen"
-# the exception comes before the operator: leaves before `rows // -1` (line 19)
-def run():
-    rows = torch.arange(3).to(torch.int8)
-    if PLANT:
-        raise RuntimeError("injected")
-    return rows // -1
-
-return int(in_child(run) != 0), "seen"
 # the verdict is stated: the fault states the verdict
 try:
     got = torch.take(torch.ones(3), 7)
