@@ -256,6 +256,14 @@ return int(count == 0), "seen"
 rows = torch.arange(3).to(torch.int8)
 got = rows if PLANT else rows // -1
 return int(got[1] != -1), "seen"
+# the exception comes before the operator: leaves before `rows // -1` (line 19)
+def run():
+    rows = torch.arange(3).to(torch.int8)
+    if PLANT:
+        raise RuntimeError("injected")
+    return rows // -1
+
+return int(in_child(run) != 0), "seen"
 # the verdict is stated: the fault states the verdict
 try:
     got = torch.take(torch.ones(3), 7)
