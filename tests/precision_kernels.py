@@ -213,25 +213,6 @@ def rms_norm_rounded_twice(x: torch.Tensor) -> torch.Tensor:
     return rms_norm(x.float()).to(x.dtype) * torch.ones(x.shape[1], dtype=x.dtype)
 
 
-def kahan(x: torch.Tensor) -> torch.Tensor:
-    whole, lost = torch.zeros(x.shape[1], dtype=FP32), torch.zeros(x.shape[1], dtype=FP32)
-    for term in x.float():
-        step = term - lost
-        following = whole + step
-        lost = (following - whole) - step
-        whole = following
-    return whole.to(x.dtype)
-
-
-def welford(x: torch.Tensor) -> torch.Tensor:
-    mean, squares = x[:, 0] * 0, x[:, 0] * 0
-    for number in range(x.shape[1]):
-        step = x[:, number] - mean
-        mean = mean + step / (number + 1)
-        squares = squares + step * (x[:, number] - mean)
-    return squares / (x.shape[1] - 1)
-
-
 def shuffled_scatter(gradient: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     order = torch.randperm(len(tokens))  # another order at each call, as atomic additions have it
     return scatter(gradient[order].float(), tokens[order]).to(gradient.dtype)
@@ -278,10 +259,7 @@ FAULTS = (
 
 AWKWARD = (
     Kernel("sum term by term in fp32", running(FP32), total, terms(BF16)),
-    Kernel("fp32 values summed term by term", running(FP32), total, terms(FP32)),
-    Kernel("sum from the end", lambda x: x.float().flip(0).sum(0).to(x.dtype), total, terms(FP16)),
     Kernel("sum in blocks", running(FP32, block=32), total, terms(BF16)),
-    Kernel("sum with a correction term", kahan, total, terms(FP32)),
     Kernel("sum in fp64", wide(total, torch.float64), total, terms(FP32)),
     Kernel("scatter in a random order", shuffled_scatter, scatter, gradients_and_tokens, counts=tokens_of),
     Kernel("product in four parts", split_k, torch.matmul, matrices(BF16)),
@@ -290,7 +268,6 @@ AWKWARD = (
     Kernel("norm rounded twice", rms_norm_rounded_twice, rms_norm, rows(BF16), gradients=True),
     Kernel("norm in fp32", wide(rms_norm), rms_norm, rows(FP16)),
     Kernel("softmax by hand", online_softmax, softmax, scaled, gradients=True),
-    Kernel("variance by Welford", welford, variance, shifted),
     Kernel("memory without values, all of it written", filled_memory, doubled, terms(FP32)),
     Kernel("constant kept between calls", Stateful().keeps_constants, doubled, terms(BF16)),
     Kernel("result in another layout", lambda x: (x.t().contiguous() * 2).t(), doubled, terms(FP32), gradients=True),

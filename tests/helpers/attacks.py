@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ATTACKS = sorted((Path(__file__).parents[1] / "attacks").glob("*.py"))
+CODE = {path.stem: path.read_text(encoding="utf-8") for path in ATTACKS}
+LOOKING_FOR_TRACES = ("read_other_runs", "system_objects", "ports_of_others", "terminals")
 ENDS = re.compile(
     r"^Ends: (?P<how>\w+(?: or \w+)?)(?: (?P<code>\d+))?(?: within (?P<timeout>\d+) s)?(?P<slow> \(slow\))?\.$", re.M
 )
@@ -167,6 +169,13 @@ def one(runner: Attacked, code: str, *arguments: str, fresh: bool = False, timeo
     result = next(iter(runner.run([attempt])))
     assert not result.repeated, f"the sandbox broke: {result.repeated}"
     return result
+
+
+def assert_nothing_is_left(runner: Attacked, name: str) -> None:
+    """Run an attack that looks for traces of other runs again and again."""
+    for fresh in (False, True, False, True):
+        result = one(runner, CODE[name], fresh=fresh)
+        assert result.exit_code == 0, result.stderr
 
 
 def assert_attack_fails(runner: Attacked, path: Path, bait: Bait, *, fresh: bool) -> None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.attacks import ATTACKS, Attacked, Bait, assert_attack_fails, bait, one, ordinary, runner  # noqa: F401 - fixtures
+from helpers import attacks
+from helpers.attacks import bait, ordinary, runner  # noqa: F401 - fixtures
 from support import needs_bubblewrap
 
 if TYPE_CHECKING:
@@ -16,16 +17,13 @@ pytestmark = needs_bubblewrap
 
 
 @pytest.mark.parametrize(("user", "fresh"), [("runner", True), ("ordinary", False), ("ordinary", True)])
-@pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", attacks.ATTACKS, ids=lambda path: path.stem)
 def test_an_attack_fails_in_every_variant(
-    path: Path, user: str, fresh: bool, bait: Bait, request: pytest.FixtureRequest
+    path: Path, user: str, fresh: bool, bait: attacks.Bait, request: pytest.FixtureRequest
 ) -> None:
-    assert_attack_fails(request.getfixturevalue(user), path, bait, fresh=fresh)
+    attacks.assert_attack_fails(request.getfixturevalue(user), path, bait, fresh=fresh)
 
 
-@pytest.mark.parametrize("name", ["read_other_runs", "system_objects", "ports_of_others", "terminals"])
-def test_nothing_is_left_for_the_next_run_of_an_ordinary_user(name: str, ordinary: Attacked) -> None:
-    code = next(path for path in ATTACKS if path.stem == name).read_text(encoding="utf-8")
-    for fresh in (False, True, False, True):
-        result = one(ordinary, code, fresh=fresh)
-        assert result.exit_code == 0, result.stderr
+@pytest.mark.parametrize("name", attacks.LOOKING_FOR_TRACES)
+def test_nothing_is_left_for_the_next_run_of_an_ordinary_user(name: str, ordinary: attacks.Attacked) -> None:
+    attacks.assert_nothing_is_left(ordinary, name)

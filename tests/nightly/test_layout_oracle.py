@@ -7,9 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-
 from torch_embers import resources  # noqa: E402
+from torch_embers.oracles import repeat, reproducer  # noqa: E402
 from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
+from torch_embers.oracles.rules import Rules  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
 
@@ -25,12 +26,7 @@ def test_rounding_in_double_precision_is_no_finding():
 
 def test_the_case_of_a_finding_runs_on_its_own(tmp_path):
     """A correct operator: exit 0; with its injected fault: exit 1."""
-    from torch_embers.oracles import repeat, reproducer
-
-    func = torch.ops.aten.addcmul_.default
-    from torch_embers.oracles.rules import Rules
-
-    plan = repeat.plan_of(func, Rules(RULES))
+    plan = repeat.plan_of(torch.ops.aten.addcmul_.default, Rules(RULES))
     origin = reproducer.Origin([torch.zeros(4, 3).t(), torch.ones(3, 4), torch.ones(3, 4)], {"value": 0.5}, plan)
     path = tmp_path / "case.py"
     problem = repeat.Problem("wrong_value", "self", "differs")

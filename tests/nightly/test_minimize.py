@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -191,44 +192,31 @@ def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tm
     assert (rows(store.path, MINIMAL), rows(store.path, "FROM reductions ORDER BY name")) == before
 
 
-class Faked:
-    """A build and what is made of scripts, without a sandbox."""
-
-    identity, name = "2.5.1@x", "2.5.1"
-
-    def __init__(self, fail_at: str = "", error: Exception | None = None) -> None:
-        self.fail_at = fail_at
-        self.error = error or RuntimeError("the disk is gone")
-        self.tried: list[str] = []
-
-    @contextmanager
-    def using(self, build: object) -> Iterator[object]:
-        yield build
-
-    def reduce(self, case: Case, *_: object, is_over: Callable[[float], bool], stop: object) -> Any:
-        assert not is_over(0.0)
-        assert is_over(3600.0)
-        self.tried.append(case.name)
-        if case.name == self.fail_at:
-            raise self.error
-        raise MinimizeError(f"{case.name} does not fail")
-
-    def replaces(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Put it where the sweep looks for a build and for what makes a script small."""
-        monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [self])
-        monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
-        monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
-        monkeypatch.setattr("torch_embers.run.reduction.reduce_on", self.reduce)
-
-
 def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path / "e.duckdb")
-    faked: Any = Faked("x3", reduction.PassingError("x3: no time was left"))
-    faked.replaces(monkeypatch)
-    _, reached = sweep(store, faked)
+    tried = []
+
+    @contextmanager
+    def using(build: object) -> Iterator[object]:
+        yield build
+
+    def reduce(case: Case, *_: object, is_over: Callable[[float], bool], stop: object) -> Any:
+        assert not is_over(0.0)
+        assert is_over(3600.0)
+        tried.append(case.name)
+        if case.name == "x3":
+            raise reduction.PassingError("x3: no time was left")
+        raise MinimizeError(f"{case.name} does not fail")
+
+    build: Any = SimpleNamespace(identity="2.5.1@x", name="2.5.1", using=using)
+    monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [build])
+    monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
+    monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
+    monkeypatch.setattr("torch_embers.run.reduction.reduce_on", reduce)
+    _, reached = sweep(store, build)
     assert [one.detail for one in reached if one.result == "not_kept"] == ["not kept: x3: no time was left"]
-    faked.tried = []
-    sweep(store, faked)
-    assert faked.tried == ["x3"], "it is tried again, and no other"
+    tried.clear()
+    sweep(store, build)
+    assert tried == ["x3"], "it is tried again, and no other"

@@ -51,45 +51,6 @@ def test_a_script_with_a_broken_step_is_found_with_its_line(tmp_path, capfd):
     assert "torch.ops.sanitized.addcmul_.default(" in case.read_text(encoding="utf-8")
 
 
-TRAINING = """
-import torch
-
-torch.manual_seed(0)
-library = torch.library.Library("sanitized", "DEF")
-library.define("addcmul_(Tensor(a!) p, Tensor m, Tensor v, float value) -> Tensor(a!)")
-
-
-def addcmul_(p, m, v, value):
-    (p if p.is_contiguous() else p.contiguous()).addcmul_(m, v, value=value)
-    return p
-
-
-library.impl("addcmul_", addcmul_, "CPU")
-model = torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
-model.linear1.weight = torch.nn.Parameter(model.linear1.weight.detach().t().contiguous().t())
-state = {p: (torch.zeros_like(p), torch.zeros_like(p)) for p in model.parameters()}
-for step in range(1, 3):
-    model(torch.randn(2, 5, 16)).pow(2).mean().backward()
-    with torch.no_grad():
-        for p, (mean, square) in state.items():
-            mean.lerp_(p.grad, 0.1)
-            square.mul_(0.999).addcmul_(p.grad, p.grad, value=0.001)
-            scale = (square / (1 - 0.999**step)).sqrt_().add_(1e-8).reciprocal_()
-            torch.ops.sanitized.addcmul_(p, mean, scale, -0.001 / (1 - 0.9**step))
-            p.grad = None
-"""
-
-
-def test_in_a_training_of_a_transformer_the_broken_step_of_adam_alone_is_found(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(TRAINING, encoding="utf-8")
-    done = sanitize.sanitize(script, oracles=["layout", "precision"])
-    (found,) = done.findings
-    assert (found.oracle, found.op, found.severity) == ("layout", "sanitized.addcmul_", "wrong_value")
-    assert found.source.startswith("torch.ops.sanitized.addcmul_(p, mean, scale")
-    assert min(done.looked[name]["compared"] for name in ("layout", "precision")) > 30
-
-
 def test_a_users_own_tests_run_under_an_oracle_and_those_with_a_finding_fail(tmp_path):
     body = ADAM.replace("\n", "\n    ").replace("import sys, torch", "import sys, torch; sys.argv = ['']")
     dense = "def test_dense():\n    import torch\n    assert torch.ones(3).sum() == 3\n"
@@ -108,16 +69,6 @@ def test_a_users_own_tests_run_under_an_oracle_and_those_with_a_finding_fail(tmp
     assert "1 failed, 2 passed" in printed()
 
 
-@pytest.mark.parametrize(
-    ("text", "code"), [("import torch; torch.ones(3, 2).t().exp()", 0), ("raise SystemExit(7)", 7)]
-)
-def test_a_script_without_findings_ends_as_it_would_alone(tmp_path, text, code):
-    script = tmp_path / "script.py"
-    script.write_text(text, encoding="utf-8")
-    done = sanitize.sanitize(script)
-    assert (done.findings, done.exit_code) == ([], code)
-
-
 def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
     script = tmp_path / "script.py"
     text = [
@@ -129,9 +80,11 @@ def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
         "os.wait()",
         "torch.ones(3, 2).t().exp()",
     ]
+    script.write_text("\n".join(text), encoding="utf-8")
+    assert sanitize.sanitize(script).exit_code == 0
     script.write_text("\n".join([*text, "sys.exit('no data')"]), encoding="utf-8")
     done = sanitize.sanitize(script)
-    assert (done.status, capfd.readouterr().err.splitlines()) == (1, ["no data"])
+    assert (done.status, done.exit_code, capfd.readouterr().err.splitlines()) == (1, 1, ["no data"])
     assert sanitize.summary(done) == "0 findings in 1 compared calls, the script ended with 1"
     script.write_text("\n".join([*text, "raise ValueError('boom')"]), encoding="utf-8")
     assert sanitize.sanitize(script).status == 1
@@ -139,6 +92,7 @@ def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
     assert said.endswith("ValueError: boom\n")
     script.write_text("\n".join([*text, "os._exit(4)"]), encoding="utf-8")
     done = sanitize.sanitize(script)
+    assert (done.findings, done.exit_code) == ([], 4)
     assert sanitize.summary(done) == "0 findings in the calls until the process was ended, the script ended with 4"
 
 

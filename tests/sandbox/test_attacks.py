@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from helpers.attacks import ATTACKS, Bait, assert_attack_fails, bait, one, runner  # noqa: F401 - fixtures
-from support import needs_bubblewrap
+from helpers import attacks
+from helpers.attacks import Bait, bait, one, runner  # noqa: F401 - fixtures
+from support import eventually, needs_bubblewrap
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Attempt, Runner
 
 pytestmark = needs_bubblewrap
 
 
-@pytest.mark.parametrize("path", ATTACKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", attacks.ATTACKS, ids=lambda path: path.stem)
 def test_an_attack_fails_and_the_next_run_is_good(path: Path, runner: Runner, bait: Bait) -> None:
-    assert_attack_fails(runner, path, bait, fresh=False)
+    attacks.assert_attack_fails(runner, path, bait, fresh=False)
 
 
-@pytest.mark.parametrize("name", ["read_other_runs", "system_objects", "ports_of_others", "terminals"])
+@pytest.mark.parametrize("name", attacks.LOOKING_FOR_TRACES)
 def test_nothing_is_left_for_the_next_run(name: str, runner: Runner) -> None:
-    code = (Path(__file__).parents[1] / "attacks" / f"{name}.py").read_text(encoding="utf-8")
-    for fresh in (False, True, False, True):
-        result = one(runner, code, fresh=fresh)
-        assert result.exit_code == 0, result.stderr
+    attacks.assert_nothing_is_left(runner, name)
 
 
 def test_no_text_and_no_output_of_another_run_is_in_memory(runner: Runner) -> None:
     marked = "text = 'REMAINS-OF-A-RUN-123456' * 50\nprint(text)\nraise SystemExit(text[:90])"
-    code = (Path(__file__).parents[1] / "attacks" / "remains_in_memory.py").read_text(encoding="utf-8")
+    code = attacks.CODE["remains_in_memory"]
     assert "REMAINS-OF-A-RUN-123456" in one(runner, code + f"\n{marked}", "REMAINS-OF-A-RUN-123456").stderr
     for _ in range(3):
         one(runner, marked, "REMAINS-OF-A-RUN-654321")
@@ -68,7 +66,7 @@ while time.monotonic() < end:
 
 
 def test_a_fork_bomb_does_not_take_processes_from_another_run(runner: Runner) -> None:
-    bomb = (Path(__file__).parents[1] / "attacks" / "fork_sleepers.py").read_text(encoding="utf-8")
+    bomb = attacks.CODE["fork_sleepers"]
     friend = """
 import os, time
 for _ in range(20):
@@ -84,7 +82,7 @@ for _ in range(20):
 
 
 def test_escape_codes_and_hidden_text_are_written_out(runner: Runner) -> None:
-    code = (Path(__file__).parents[1] / "attacks" / "terminal_codes.py").read_text(encoding="utf-8")
+    code = attacks.CODE["terminal_codes"]
     result = one(runner, code)
     assert "\\x1b]0;title\\x07" in result.stdout
     assert "\\u202e" in result.stdout
@@ -94,8 +92,6 @@ def test_escape_codes_and_hidden_text_are_written_out(runner: Runner) -> None:
 
 def test_the_sandbox_ends_with_its_driver(tmp_path: Path) -> None:
     """Kill the driver in the middle of a run: its whole tree of processes goes."""
-    import signal
-
     code = """
 import sys, threading, time
 from pathlib import Path
@@ -113,8 +109,4 @@ with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=()) as runn
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     driver.stdout.close()
-    for _ in range(400):
-        if not Path(f"/proc/{first}").exists():
-            return
-        time.sleep(0.05)
-    pytest.fail("the sandbox lives on")
+    eventually(lambda: not Path(f"/proc/{first}").exists(), 20)

@@ -18,54 +18,45 @@ from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.runner import Runner
 
 
-def wrapper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture
+def wrapper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program named bwrap, first on PATH, that drops an option and says that it is the real version."""
     real = program.find()
     assert real is not None
-    folder.mkdir()
-    path = folder / "bwrap"
+    path = tmp_path / "bin" / "bwrap"
+    path.parent.mkdir()
     words = 'for word in "$@"; do [ "$word" = --unshare-net ] || set -- "$@" "$word"; shift; done'
     path.write_text(f'#!/bin/sh\n{words}\nexec {real.path} "$@"\n', encoding="ascii")
     path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", f"{path.parent}:{os.environ['PATH']}")
     return path
 
 
 @needs_bubblewrap
-def test_a_proof_does_not_hold_for_another_program_of_the_same_version(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proof_does_not_hold_for_another_program_of_the_same_version(request: pytest.FixtureRequest) -> None:
     real = program.find()
-    proof = doctor.Proof(dict.fromkeys(doctor.GUARANTEES, ""), "host", real.identity if real else "")
-    path = wrapper(tmp_path / "bin", monkeypatch)
-    found = program.find()
     assert real
+    proof = doctor.Proof(dict.fromkeys(doctor.GUARANTEES, ""), "host", real.identity)
+    path = request.getfixturevalue("wrapper")
+    found = program.find()
     assert found
-    assert found.path == str(path)
-    assert found.version == real.version
+    assert (found.path, found.version) == (str(path), real.version)
     for profile in ("hostile", "reviewed"):
         with pytest.raises(SandboxError, match="another program"):
             Runner(Path(sys.executable), profile, proof)
 
 
 @needs_bubblewrap
-def test_a_wrapper_that_drops_the_network_namespace_proves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrapper_that_drops_the_network_namespace_proves_nothing(wrapper: Path) -> None:
     """Its loopback is the host's: the probe reaches the server that was put out."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    wrapper(tmp_path / "bin", monkeypatch)
     assert "no_network" in doctor.prove().missing
 
 
 @needs_bubblewrap
-def test_a_bubblewrap_that_cannot_start_is_one_reason_for_all_guarantees(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bubblewrap_that_cannot_start_is_one_reason_for_all_guarantees(wrapper: Path) -> None:
     """As in a container that forbids namespaces."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    path = wrapper(tmp_path / "bin", monkeypatch)
-    path.write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n", encoding="ascii")
+    wrapper.write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n", encoding="ascii")
     proof = doctor.prove(again=True)
     assert len(set(proof.missing.values())) == 1
     assert "bwrap: No permissions" in proof.missing["no_network"]
@@ -75,13 +66,12 @@ def test_a_bubblewrap_that_cannot_start_is_one_reason_for_all_guarantees(
 
 
 @needs_bubblewrap
-def test_a_bubblewrap_that_others_can_write_is_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = wrapper(tmp_path / "bin", monkeypatch)
-    path.chmod(0o777)
-    assert set(doctor.prove(again=True).missing.values()) == {f"{path} can be written by others"}
-    path.chmod(0o755)
-    path.parent.chmod(0o777)
-    assert set(doctor.prove(again=True).missing.values()) == {f"{path.parent} can be written by others"}
+def test_a_bubblewrap_that_others_can_write_is_not_trusted(wrapper: Path) -> None:
+    wrapper.chmod(0o777)
+    assert set(doctor.prove(again=True).missing.values()) == {f"{wrapper} can be written by others"}
+    wrapper.chmod(0o755)
+    wrapper.parent.chmod(0o777)
+    assert set(doctor.prove(again=True).missing.values()) == {f"{wrapper.parent} can be written by others"}
 
 
 @pytest.mark.parametrize("forged", ["owner", "writable", "folder", "link"])

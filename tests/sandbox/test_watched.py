@@ -113,41 +113,23 @@ sys.stdout.close()
 """
 
 
-def test_a_broken_step_of_an_optimizer_is_found_in_the_sandbox_with_its_line(tmp_path):
-    pytest.importorskip("torch")
-    script = tmp_path / "train.py"
-    script.write_text(BROKEN, encoding="utf-8")
-    options = ["--oracle", "layout,precision", "--json", "--unsandboxed"]
-    done = CliRunner().invoke(app, ["run", str(script), *options])
-    assert done.exit_code == 10, done.output
-    (row,) = json.loads(done.stdout)
-    (found,) = row["findings"]
-    assert (row["result"], row["case"], row["exit_code"]) == ("found", "train", 0)
-    assert (found["op"], found["severity"], found["line"]) == ("watched.addcmul_", "wrong_value", "train.py:15")
-    assert row["looked"]["layout"]["compared"] > 1
-
-
-LEAVES_COPY = """
-import torch
-
-library = torch.library.Library("watched", "DEF")
-library.define("double_(Tensor(a!) x) -> Tensor(a!)")
-library.impl("double_", lambda x: (x.contiguous().mul_(2), x)[1], "CPU")
-torch.ops.watched.double_(torch.ones(4, 3).t())
-"""
-
-
-def test_what_oracles_find_is_kept_apart_from_verdicts(tmp_path):
+def test_a_broken_step_of_an_optimizer_is_found_with_its_line_and_kept_apart_from_verdicts(tmp_path):
     pytest.importorskip("torch")
     path = tmp_path / "e.duckdb"
     with Store(path).writer("test", create=True) as writer, writer.transaction():
         pass
-    case = tmp_path / "left.py"
-    case.write_text(case_text(LEAVES_COPY), encoding="utf-8")
-    done = CliRunner().invoke(app, ["run", str(case), "--oracle", "layout", "-d", str(path), "--unsandboxed"])
+    case = tmp_path / "train.py"
+    case.write_text(case_text(BROKEN), encoding="utf-8")
+    line = case.read_text(encoding="utf-8").splitlines().index(BROKEN.splitlines()[14]) + 1
+    options = ["--oracle", "layout,precision", "--json", "--unsandboxed", "-d", str(path)]
+    done = CliRunner().invoke(app, ["run", str(case), *options])
     assert done.exit_code == 10, done.output
-    assert "wrong_value" in done.stdout
+    (row,) = json.loads(done.stdout)
+    (found,) = row["findings"]
+    assert (row["result"], row["case"], row["exit_code"]) == ("found", "train", 0)
+    assert (found["op"], found["severity"], found["line"]) == ("watched.addcmul_", "wrong_value", f"train.py:{line}")
+    assert row["looked"]["layout"]["compared"] > 1
     assert rows(path, "SELECT count(*) FROM verdicts WHERE provenance = 'own'") == [(0,)]
-    assert rows(path, "SELECT result, exit_code FROM oracle_runs") == [("found", 0)]
+    assert rows(path, "SELECT DISTINCT result, exit_code FROM oracle_runs") == [("found", 0)]
     ops = rows(path, "SELECT op, severity FROM oracle_findings ORDER BY place")
-    assert ops == [("watched.double_", "wrong_value")]
+    assert ops == [("watched.addcmul_", "wrong_value")]

@@ -55,29 +55,47 @@ def names(one: cases.Case, known: Any) -> list[str]:
 RED_THEN_GREEN = {"1.13.1": "occurs", "2.1.2": "occurs", "2.6.0": "absent"}
 
 
-def test_an_item_about_performance_has_a_case_or_a_reason_and_not_both() -> None:
-    numbers = {"slow": {NUMBER, 250, 260}, "unmeasured": {NUMBER, 260, 270}}
-    found = TOOL.flags([made()], facts(RED_THEN_GREEN, **numbers))
-    assert [flag.item for flag in found if flag.name == "no_times"] == [NUMBER, 250, 270]
+THERE = dict.fromkeys(DAYS, "occurs")
+UNTESTABLE = dict.fromkeys(DAYS, "untestable")
+NO_DISPOSITION: dict[str, Any] = {"dispositions": {}}
 
 
-# ---- each flag -----------------------------------------------------------------------------------------------------
+def read(answer: str = "faithful", thread: str = "whole", **more: Any) -> dict[str, Any]:
+    """What a reader said of the case."""
+    return {"readings": {(NAME, NUMBER): {"repo": REPO, "answer": answer, "thread_read": thread} | more}}
+
+
+def closed(**more: Any) -> dict[str, Any]:
+    """The disposition of the item."""
+    return {"dispositions": {NUMBER: CLOSING | more}}
 
 
 @pytest.mark.parametrize(
     ("entries", "verdicts", "more", "flags"),
     [
         ({"fixed_in": "2.6.0"}, RED_THEN_GREEN, {}, []),
+        ({"fixed_in": "2.1.2"}, RED_THEN_GREEN, {}, ["fixed_before_report"]),
         ({}, {"1.13.1": "absent", "2.1.2": "absent", "2.6.0": "occurs"}, {}, ["never_red"]),
         # a report older than all releases is held against the oldest one
         ({}, RED_THEN_GREEN, {"opened": date(2021, 1, 1)}, []),
         ({}, RED_THEN_GREEN | {"1.13.1": "not_seen"}, {"opened": date(2021, 1, 1)}, ["never_red"]),
-        ({}, dict.fromkeys(DAYS, "untestable"), {}, ["never_tested"]),
+        ({}, UNTESTABLE, {}, ["never_tested"]),
         ({}, RED_THEN_GREEN, {"kinds": {NUMBER: "pull"}}, ["only_pull_requests"]),
-        ({}, RED_THEN_GREEN, {"dispositions": {}}, ["no_disposition"]),
-        ({}, dict.fromkeys(DAYS, "untestable"), {"dispositions": {}}, ["never_tested", "no_disposition"]),
+        ({}, RED_THEN_GREEN, NO_DISPOSITION, ["no_disposition"]),
+        ({}, UNTESTABLE, NO_DISPOSITION, ["never_tested", "no_disposition"]),
         ({}, RED_THEN_GREEN, {"dispositions": {}, "states": {NUMBER: "open"}}, []),
         ({}, RED_THEN_GREEN, {"dispositions": {}, "kinds": {}}, []),
+        # a headline needs its evidence and a faithful reading
+        ({}, THERE, closed() | read(), []),
+        ({}, THERE, closed(evidence_ref=None) | read(), ["headline_evidence"]),
+        ({}, THERE, closed() | read("unsure"), ["headline_evidence"]),
+        # a case that a reader set aside, or whose reader saw no thread, is not the report's own
+        ({}, RED_THEN_GREEN, read(decides=False), ["set_aside"]),
+        ({"relation": "sibling"}, RED_THEN_GREEN, read(decides=False), []),
+        ({}, RED_THEN_GREEN, read(thread="no"), ["not_read"]),
+        ({"relation": "sibling"}, RED_THEN_GREEN, read(thread="no"), []),
+        ({}, RED_THEN_GREEN, {"readings": {}}, ["not_read"]),
+        ({"relation": "sibling"}, RED_THEN_GREEN, {"readings": {}}, []),
     ],
 )
 def test_a_case_is_doubted_by_its_verdicts_and_what_is_known_of_its_item(
@@ -86,33 +104,10 @@ def test_a_case_is_doubted_by_its_verdicts_and_what_is_known_of_its_item(
     assert names(made(**entries), facts(verdicts, **more)) == flags
 
 
-def test_fixed_before_the_report() -> None:
-    assert "fixed_before_report" in names(made(fixed_in="2.1.2"), facts(RED_THEN_GREEN))
-
-
-def test_a_headline_needs_its_evidence_and_a_faithful_reading() -> None:
-    there = dict.fromkeys(DAYS, "occurs")
-    faithful = {(NAME, NUMBER): {"answer": "faithful", "thread_read": "whole"}}
-    doubted = {(NAME, NUMBER): {"answer": "unsure", "thread_read": "whole"}}
-    assert names(made(), facts(there, dispositions={NUMBER: CLOSING}, readings=faithful)) == []
-    for closing, readings in ((CLOSING | {"evidence_ref": None}, faithful), (CLOSING, doubted)):
-        assert names(made(), facts(there, dispositions={NUMBER: closing}, readings=readings)) == ["headline_evidence"]
-
-
-def test_a_case_that_a_reader_set_aside_may_not_be_called_the_reports_own() -> None:
-    aside = {(NAME, NUMBER): {"repo": REPO, "answer": "faithful", "thread_read": "whole", "decides": False}}
-    assert names(made(), facts(RED_THEN_GREEN, readings=aside)) == ["set_aside"]
-    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=aside)) == []
-
-
-@pytest.mark.parametrize("reading", [{"answer": "faithful", "thread_read": "no"}, None])
-def test_a_case_whose_reader_saw_no_thread_may_not_be_called_the_reports_own(reading: Any) -> None:
-    unread = {(NAME, NUMBER): reading | {"repo": REPO}} if reading else {}
-    assert names(made(), facts(RED_THEN_GREEN, readings=unread)) == ["not_read"]
-    assert names(made(relation="sibling"), facts(RED_THEN_GREEN, readings=unread)) == []
-
-
-def test_a_case_about_time_needs_a_disposition_too() -> None:
+def test_an_item_about_performance_has_a_case_or_a_reason_and_not_both() -> None:
+    numbers = {"slow": {NUMBER, 250, 260}, "unmeasured": {NUMBER, 260, 270}}
+    found = TOOL.flags([made()], facts(RED_THEN_GREEN, **numbers))
+    assert [flag.item for flag in found if flag.name == "no_times"] == [NUMBER, 250, 270]
     about_time = TOOL.flags([], facts({}, dispositions={}), timed=[made()])
     assert [flag.name for flag in about_time] == ["no_disposition"]
 
@@ -128,9 +123,6 @@ def test_the_day_of_an_unknown_number_lies_between_its_neighbours() -> None:
     assert (numbers.earliest(200), numbers.latest(200)) == (date(2020, 1, 1), date(2026, 1, 1))
     assert (numbers.earliest(100), numbers.latest(100)) == (date(2020, 1, 1), date(2020, 1, 1))
     assert (numbers.earliest(1), numbers.latest(999)) == (date.min, date.max)
-
-
-# ---- exceptions ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,7 @@ import torch
 
 import precision_kernels as kernels
 import torch_embers as embers
-from helpers.check_kernel import (
-    _one_thread,  # noqa: F401 - fixtures
-    check,
-    fresh,
-)
+from helpers.check_kernel import _one_thread, check, fresh  # noqa: F401 - fixtures
 from torch_embers.oracles.draws import DISTRIBUTIONS, Draw
 from torch_embers.oracles.kernel import check_kernel
 from torch_embers.oracles.measure import UnusableReferenceError
@@ -59,14 +55,11 @@ def test_the_mode_is_quiet_about_correct_but_awkward_operators(operators, kernel
     assert under_the_mode(operators, kernel) == []
 
 
-def test_a_tolerance_that_zeros_pass_is_refused():
+def test_a_tolerance_that_zeros_pass_and_a_reference_with_a_fixed_type_are_refused():
     kernel = kernels.AWKWARD[0]
     report = check(kernel, tolerance=(1e-2, 1e5))
     assert report.verdict == "refused"
     assert "tensor of zeros" in report.refusals[0]
-
-
-def test_a_reference_with_a_fixed_type_is_refused():
     with pytest.raises(UnusableReferenceError, match="fp64"):
         check_kernel(kernels.doubled, lambda x: (x * 2).float(), kernels.terms(torch.float32), sizes=(16,))
 

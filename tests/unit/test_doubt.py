@@ -37,6 +37,19 @@ Traceback (most recent call last):
 RuntimeError: flip is not made for this tensor
 ```
 """
+OUTPUT = """
+```
+tensor([[3, 4, 5],
+        [0, 1, 2]])
+```
+"""
+SUMS = """
+```python
+import torch
+x = torch.tensor([100, 27, 3])
+print(torch.cumsum(x, 0))
+```
+"""
 
 
 def test_an_error_that_ends_the_script_and_that_the_title_complains_of_is_clear() -> None:
@@ -45,19 +58,66 @@ def test_an_error_that_ends_the_script_and_that_the_title_complains_of_is_clear(
     assert found.expectation.doubt == ""
 
 
+def assert_doubt(title: str, body: str, said: str) -> None:
+    """The words of the doubt; none where nothing is in doubt."""
+    found = doubt(title, body)
+    assert said in found
+    assert bool(said) is bool(found)
+
+
 @pytest.mark.parametrize(
-    "title",
+    ("title", "said"),
     [
-        "flip doesn't validate its axes",
-        "No bounds check in flip",
-        "flip silently takes axes twice",
-        "flip should raise for axes out of range",
-        "Missing check in flip",
+        # 6472: a comment shows the error that a later release rightly raises
+        ("flip doesn't validate its axes", "the title asks for an error: the one that is shown may be right"),
+        ("No bounds check in flip", "the title asks for an error"),
+        ("flip silently takes axes twice", "the title asks for an error"),
+        ("flip should raise for axes out of range", "the title asks for an error"),
+        ("Missing check in flip", "the title asks for an error"),
+        # 32988, 33298
+        ("The error of flip doesn't say which axis", "the title complains of the words of an error"),
+        ("[feature request] flip of a view", "the title asks for a feature: the error that is shown may be meant"),
+        ("Support flip of views", "the title asks for a feature"),
+        ("[debatable] flip of a view", "the title asks for a feature"),
+        # 3001: the error is seen once somebody pressed Ctrl-C
+        ("flip of a view hangs", "the title says that it hangs, the text shows an error"),
+        ("flip gives wrong values", "the title complains of a value, the text shows an error"),
+        ("flip has a huge overhead", "the title complains of time or memory, the text shows an error"),
+        ("flip crashes on CUDA", "the title says 'on CUDA', the script runs on the CPU"),
+        ("[MPS] flip crashes", "the script runs on the CPU"),
+        # 180824: the title names a RecursionError, the text shows what eager mode raises as well
+        ("flip fails with RecursionError on a view", "the title names RecursionError, the text shows RuntimeError"),
     ],
 )
-def test_where_the_title_asks_for_an_error_the_error_that_is_shown_may_be_right(title: str) -> None:
-    # 6472: a comment shows the error that a later release rightly raises
-    assert doubt(title, SCRIPT + ERROR) == "the title asks for an error: the one that is shown may be right"
+def test_an_error_that_the_title_does_not_complain_of_is_in_doubt(title: str, said: str) -> None:
+    assert_doubt(title, SCRIPT + ERROR, said)
+
+
+APPROVED = "words beside the error say that it is right, or gone"
+FRAME = '  File "/usr/lib/dist-packages/PIL/Image.py", line 2953, in open\n    raise Unidentified(\nRuntimeError: flip'
+IN_PACKAGE = ERROR.replace("RuntimeError: flip", FRAME)
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        ("The CPU version gives a proper error:\n" + ERROR, APPROVED),
+        ("which raises a clear and helpful exception:\n" + ERROR, APPROVED),
+        ("This is a legitimate error, I think\n" + ERROR, APPROVED),
+        ("and this one is fine\n" + ERROR, APPROVED),
+        ("Now:\n" + ERROR, APPROVED),
+        ("In eager mode:\n" + ERROR, "the error stands under words about eager, the title does not"),
+        (ERROR.replace("y = x.view(2, 3).flip(0)", "trainer.step(batch)"), "quotes no line of the script"),
+        (IN_PACKAGE, "the traceback ends in PIL, which the script does not name"),
+        (IN_PACKAGE.replace("PIL", "torch"), ""),
+    ],
+)
+def test_an_error_that_is_called_right_or_comes_from_elsewhere_is_in_doubt(below: str, said: str) -> None:
+    assert_doubt("flip fails on a view", f"{SCRIPT}\n{below}", said)
+
+
+def test_an_error_of_the_side_that_the_title_names_is_clear() -> None:
+    assert doubt("flip fails in eager mode", f"{SCRIPT}\nIn eager mode:\n{ERROR}") == ""
 
 
 def test_where_the_words_of_an_error_are_wrong_its_coming_is_not_the_bug() -> None:
@@ -82,44 +142,6 @@ def test_where_the_words_of_an_error_are_wrong_its_coming_is_not_the_bug() -> No
     assert doubt("Lists fail", session) == "the text shows 2 different errors"
 
 
-def test_an_error_that_lacks_words_and_an_error_in_a_wish_are_meant() -> None:
-    # 32988, 33298
-    assert doubt("The error of flip doesn't say which axis", SCRIPT + ERROR) == (
-        "the title complains of the words of an error"
-    )
-    for title in ("[feature request] flip of a view", "Support flip of views", "[debatable] flip of a view"):
-        assert doubt(title, SCRIPT + ERROR) == "the title asks for a feature: the error that is shown may be meant"
-
-
-def test_an_error_in_a_report_about_a_hang_may_be_that_of_an_interruption() -> None:
-    # 3001: the error is seen once somebody pressed Ctrl-C
-    assert doubt("flip of a view hangs", SCRIPT + ERROR) == (
-        "the title says that it hangs, the text shows an error: it may have been interrupted"
-    )
-
-
-def test_lines_of_the_template_are_no_output() -> None:
-    # 17699
-    template = (
-        "wget https://example.org/collect_env.py\n# For security purposes, please check it\npython collect_env.py"
-    )
-    assert infer([PrintedOutput(template)], "print(x)", "", "flip is broken for half").actual == ()
-
-
-def test_an_error_in_a_report_about_a_value_or_about_time_may_be_another_story() -> None:
-    assert doubt("flip gives wrong values", SCRIPT + ERROR) == (
-        "the title complains of a value, the text shows an error"
-    )
-    assert doubt("flip has a huge overhead", SCRIPT + ERROR) == (
-        "the title complains of time or memory, the text shows an error"
-    )
-
-
-def test_a_traceback_that_quotes_no_line_of_the_script_is_of_another_script() -> None:
-    other = ERROR.replace("y = x.view(2, 3).flip(0)", "trainer.step(batch)")
-    assert doubt("flip fails on a view", SCRIPT + other) == "the traceback quotes no line of the script"
-
-
 def test_an_error_under_a_heading_of_a_fix_is_not_taken() -> None:
     found = report("flip of a view gives wrong order", SCRIPT + "With this fix it prints:" + ERROR)
     assert found.expectation.kind == "mismatch"
@@ -140,28 +162,72 @@ def output(text: str, heading: str = "") -> str:
     return f"\n{heading}\n```\n{text}\n```\n"
 
 
-def test_values_beside_the_expected_ones_are_clear() -> None:
-    body = SCRIPT + output("tensor([[0, 1, 2],", "Output:") + output("tensor([[3, 4, 5],", "Expected output:")
-    assert doubt("flip gives the wrong order", body) == ""
+def python(*lines: str) -> str:
+    return "\n".join(["```python", "import torch", *lines, "```", ""])
+
+
+def values(text: str, heading: str = "") -> str:
+    return SCRIPT + output(text, heading)
+
+
+BESIDE = values("tensor([[0, 1, 2],", "Output:") + output("tensor([[3, 4, 5],", "Expected output:")
+RANDOM = python("print((torch.randn(3) - torch.rand(3)).norm())") + output("tensor(33.4710)")
+SHAPE = SUMS.replace("torch.cumsum(x, 0)", "torch.cumsum(x, 0).shape") + output("torch.Size([4, 1])")
+SHORTER = SUMS.replace("print(", "print(x * 2)\nprint(", 1) + output("tensor([200,  54,   6])")
+ASSERTS = ("assert torch.ones(1).flip(0) == 1", "assert torch.ones(1) == 1")
+RAISES = python('if torch.__version__ > "0":', '    raise ImportError("this version is not supported here")')
+NEXT_SECTION = "\n### Versions\n\nEverything works fine with 2.0.\n"
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "said"),
+    [
+        ("flip gives a wrong result", SCRIPT + OUTPUT + "The rows should stay in their order.\n", ""),
+        ("flip gives the wrong order", BESIDE, ""),
+        # 25176: the second output is that of a counter-example
+        ("flip gives wrong values", values("tensor([5, 4])") + output("tensor([1, 2])"), "shows several outputs"),
+        ("norm gives wrong results", RANDOM, "its input is random"),
+        # 7645: the values stand behind the statements; some of them are right
+        ("max is inconsistent", python("a = torch.ones(2)", "print(a.max())  # tensor(nan)"), "told in words alone"),
+        ("Add flip to the docs", values("tensor([[3, 4, 5],"), "the title does not say that a value is wrong"),
+        ("cumsum returns a wrong shape", SHAPE, ""),
+        ("cumsum gives a wrong result", SHORTER, "fewer lines are shown than the script prints"),
+        ("flip gives a wrong result", SCRIPT + OUTPUT + NEXT_SECTION, ""),
+        ("flip", SCRIPT, "the text does not say how it fails"),
+        ("flip raises IndexError", SCRIPT, "an error is named without its message"),
+        ("flip raises `IndexError: axis is out of the range`", SCRIPT, ""),
+        ("flip is broken", python(ASSERTS[0]), ""),
+        ("flip is broken", python(*ASSERTS), "the script makes 2 assertions"),
+        # 22549: the script shows how a version would be refused
+        ("How to check the version of torch", RAISES, "a feature request or a question"),
+        ("flip goes away", f"{SCRIPT}\nThis is not a segfault.\n", "the crash may mean another one, or none"),
+        ("flip goes away", f"{SCRIPT}\nIt is similar to the segfault of another report.\n", "may mean another one"),
+        ("DataLoader hangs", SCRIPT, ""),
+        ("Deadlock in flip", SCRIPT, ""),
+        ("flip gets stuck", SCRIPT, ""),
+        ("Segfault in flip", SCRIPT, ""),
+    ],
+)
+def test_what_is_shown_or_said_is_clear_or_the_doubt_says_why_not(title: str, body: str, said: str) -> None:
+    assert_doubt(title, body, said)
+
+
+@pytest.mark.parametrize("title", ["flip is slow", "Out of memory in flip"])
+def test_time_and_memory_are_not_the_reporters(title: str) -> None:
+    assert doubt(title, SCRIPT)
+
+
+def test_an_output_of_a_changed_script_or_of_another_device_is_in_doubt() -> None:
+    body = python("x = torch.arange(3, device='cuda')", "print(x.float().half())") + output("tensor([5., 1., 2.])")
+    assert "device_agnostic" in doubt("half gives wrong values", body)
+    said = "On an A100 with CUDA 12 I get the rows in another order.\n"
+    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said).endswith("the failure may be there alone")
 
 
 @pytest.mark.parametrize("line", ["False", "nan", "tensor(nan)", "tensor([nan, nan])", "True", "0.0", "tensor([0, 1])"])
 def test_a_single_value_that_many_programs_print_does_not_suffice(line: str) -> None:
     # 5406: a line of False among the prints, any program with a False had been taken for the bug
     assert doubt("flip gives the wrong order", SCRIPT + output(line)).endswith("many programs print that")
-
-
-def test_values_of_a_script_with_random_inputs_are_no_expectation() -> None:
-    script = "```python\nimport torch\nprint((torch.randn(3) - torch.rand(3)).norm())\n```\n"
-    assert doubt("norm gives wrong results", script + output("tensor(33.4710)")) == (
-        "its input is random: its values are others each time"
-    )
-
-
-def test_values_in_comments_are_told_in_words_alone() -> None:
-    # 7645: the values stand behind the statements; some of them are right
-    script = "```python\nimport torch\na = torch.ones(2)\nprint(a.max())  # tensor(nan)\n```\n"
-    assert doubt("max is inconsistent for nan", script) == "the wrong value is told in words alone"
 
 
 def test_an_output_of_a_session_is_compared_whole_so_that_an_input_does_not_suffice() -> None:
@@ -181,20 +247,17 @@ def test_an_output_of_a_session_is_compared_whole_so_that_an_input_does_not_suff
     assert found.expectation.doubt == ""
 
 
-def test_two_outputs_of_which_none_is_said_to_be_the_scripts_are_in_doubt() -> None:
-    # 25176: the second output is that of a counter-example
-    body = SCRIPT + output("tensor([5, 4])") + output("tensor([1, 2, 4])")
-    assert doubt("flip gives wrong values", body) == (
-        "the text shows several outputs and does not say which is the script's"
-    )
-
-
-def test_lines_that_tell_versions_are_no_output() -> None:
-    # 4408: the block of the environment was taken for what the script prints
-    environment = "sys.platform = linux\ntorch.version.cuda = 9.9\ntorch.__version__ = '0.4.0'\n2.1.0+cpu"
-    found = infer([PrintedOutput(environment)], "print(x)", "", "flip gives wrong values")
-    assert found.actual == ()
-    assert found.doubt == "the wrong value is told in words alone"
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # 4408, 17699: the block of the environment, and the template, were taken for what the script prints
+        "sys.platform = linux\ntorch.version.cuda = 9.9\ntorch.__version__ = '0.4.0'\n2.1.0+cpu",
+        "wget https://example.org/collect_env.py\n# For security purposes, please check it\npython collect_env.py",
+    ],
+)
+def test_lines_of_versions_and_of_the_template_are_no_output(lines: str) -> None:
+    found = infer([PrintedOutput(lines)], "print(x)", "", "flip gives wrong values")
+    assert (found.actual, found.doubt) == ((), "the wrong value is told in words alone")
 
 
 def test_an_error_in_a_block_that_looks_like_settings_or_c_is_read() -> None:
@@ -222,59 +285,6 @@ def test_the_scripts_own_check_is_the_failure_not_a_line_of_the_fix() -> None:
     assert (found.expectation.where, found.expectation.doubt) == ("check", "")
 
 
-def test_a_value_that_the_title_does_not_call_wrong_is_in_doubt() -> None:
-    assert doubt("Add flip to the docs", SCRIPT + output("tensor([[3, 4, 5],")) == (
-        "the title does not say that a value is wrong"
-    )
-
-
-def test_a_script_that_was_changed_may_print_other_values() -> None:
-    script = "```python\nimport torch\nx = torch.arange(3, device='cuda')\nprint(x.float().half())\n```\n"
-    assert "device_agnostic" in doubt("half gives wrong values", script + output("tensor([5., 1., 2.])"))
-
-
-# ---- the rest ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("title", "is_clear"),
-    [
-        ("DataLoader hangs", True),
-        ("Deadlock in flip", True),
-        ("flip gets stuck", True),
-        ("flip is slow", False),
-        ("Out of memory in flip", False),
-        ("Segfault in flip", True),
-    ],
-)
-def test_time_and_memory_are_not_the_reporters_but_a_hang_and_a_signal_are(title: str, *, is_clear: bool) -> None:
-    assert (doubt(title, SCRIPT) == "") is is_clear
-
-
-def test_an_error_that_is_named_without_its_message_fits_too_many() -> None:
-    assert doubt("flip raises IndexError", SCRIPT) == "an error is named without its message"
-    assert doubt("flip raises `IndexError: axis is out of the range`", SCRIPT) == ""
-
-
-def test_several_assertions_leave_open_which_one_the_report_is_about() -> None:
-    one = "```python\nimport torch\nassert torch.ones(1).flip(0) == 1\n```\n"
-    assert doubt("flip is broken", one) == ""
-    assert doubt("flip is broken", one.replace("assert", "assert torch.ones(1) == 1\nassert")) == (
-        "the script makes 2 assertions"
-    )
-
-
-def test_a_text_that_tells_nothing_is_in_doubt() -> None:
-    assert doubt("flip", SCRIPT) == "the text does not say how it fails"
-
-
-SUMS = """
-```python
-import torch
-x = torch.tensor([100, 27, 3])
-print(torch.cumsum(x, 0))
-```
-"""
 RIGHT = "```\ntensor([100, 127, 130])\n```\n"
 
 
@@ -316,60 +326,12 @@ def test_a_session_that_shows_its_input_and_a_constant_tells_nothing() -> None:
     assert doubt("cumsum returns wrong values for int8", session).endswith("many programs print that")
 
 
-def test_a_printed_shape_counts_where_the_title_is_about_shapes() -> None:
-    body = SUMS.replace("torch.cumsum(x, 0)", "torch.cumsum(x, 0).shape") + "```\ntorch.Size([4, 1])\n```\n"
-    assert doubt("cumsum returns a wrong shape", body) == ""
-
-
 @pytest.mark.parametrize(
     "shown", ["2.1.2 True", "1.13.1 8500", "PyTorch built with:\n  - GCC 9.3\n  - C++ Version: 201402"]
 )
 def test_lines_of_versions_are_no_value(shown: str) -> None:
     body = SUMS.replace("print(", "print(torch.__version__, True)\nprint(", 1) + f"```\n{shown}\n```\n"
     assert doubt("cumsum gives a wrong result", body) == "the wrong value is told in words alone"
-
-
-def test_an_output_shorter_than_what_the_script_prints_may_lack_the_wrong_line() -> None:
-    body = SUMS.replace("print(", "print(x * 2)\nprint(", 1) + "```\ntensor([200,  54,   6])\n```\n"
-    assert doubt("cumsum gives a wrong result", body) == (
-        "fewer lines are shown than the script prints: the wrong one may be missing"
-    )
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "The CPU version gives a proper error:",
-        "which raises a clear and helpful exception:",
-        "This is a legitimate error, I think",
-        "and this one is fine",
-        "Now:",
-    ],
-)
-def test_an_error_under_words_that_approve_of_it_may_be_right(words: str) -> None:
-    assert doubt("flip fails on a view", f"{SCRIPT}\n{words}\n{ERROR}") == (
-        "words beside the error say that it is right, or gone"
-    )
-
-
-def test_an_error_under_words_about_a_side_that_the_title_does_not_name_may_be_the_right_side() -> None:
-    body = f"{SCRIPT}\nIn eager mode:\n{ERROR}"
-    assert doubt("flip fails on a view", body) == (
-        "the error stands under words about eager, the title does not: it may be the right side"
-    )
-    assert doubt("flip fails in eager mode", body) == ""
-
-
-def test_a_failure_that_the_title_places_on_an_accelerator_is_not_looked_for_on_the_processor() -> None:
-    assert doubt("flip crashes on CUDA", SCRIPT + ERROR) == "the title says 'on CUDA', the script runs on the CPU"
-    assert doubt("[MPS] flip crashes", SCRIPT + ERROR).endswith("the script runs on the CPU")
-
-
-def test_an_error_of_another_class_than_the_title_names_is_another_one() -> None:
-    # 180824: the title names a RecursionError, the text shows what eager mode raises as well
-    assert doubt("flip fails with RecursionError on a view", SCRIPT + ERROR) == (
-        "the title names RecursionError, the text shows RuntimeError"
-    )
 
 
 def test_comments_that_approve_of_an_error_or_name_several_are_not_the_failure() -> None:
@@ -383,33 +345,6 @@ def test_comments_that_approve_of_an_error_or_name_several_are_not_the_failure()
     assert doubt("cumsum crashes", commented(f"IndexError: {words}", "TypeError: no such thing as this")) == (
         "comments of the script name 2 different errors"
     )
-
-
-def test_a_script_of_a_question_that_raises_an_error_itself_need_not_show_a_failure() -> None:
-    # 22549: the script shows how a version would be refused
-    check = 'import torch\nif torch.__version__ > "0":\n    raise ImportError("this version is not supported here")\n'
-    assert doubt("How to check the version of torch", f"```python\n{check}```\n") == (
-        "the title is a feature request or a question: the script need not show a failure"
-    )
-
-
-@pytest.mark.parametrize("words", ["This is not a segfault.", "It is similar to the segfault of another report."])
-def test_a_crash_that_a_sentence_denies_or_compares_with_is_not_the_failure(words: str) -> None:
-    assert doubt("flip goes away", f"{SCRIPT}\n{words}\n") == (
-        "the sentence that names the crash may mean another one, or none"
-    )
-
-
-OUTPUT = """
-```
-tensor([[3, 4, 5],
-        [0, 1, 2]])
-```
-"""
-
-
-def test_a_printed_value_that_the_title_complains_of_is_clear() -> None:
-    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + "The rows should stay in their order.\n") == ""
 
 
 @pytest.mark.parametrize(
@@ -431,26 +366,6 @@ def test_words_below_an_output_that_call_it_right_leave_it_to_a_person(said: str
     assert doubt("flip fails on a view", SCRIPT + ERROR + said + "\n").startswith("words below the output say that")
 
 
-def test_an_output_that_is_wrong_on_a_device_below_it_is_not_of_the_cpu() -> None:
-    said = "On an A100 with CUDA 12 I get the rows in another order.\n"
-    assert "'on an a100 with cuda'" not in doubt("flip gives a wrong result", SCRIPT + OUTPUT).lower()
-    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said).endswith("the failure may be there alone")
-
-
-def test_words_of_the_next_section_do_not_speak_of_an_output() -> None:
-    said = "\n### Versions\n\nEverything works fine with 2.0.\n"
-    assert doubt("flip gives a wrong result", SCRIPT + OUTPUT + said) == ""
-
-
 def test_what_stands_under_a_summary_of_what_works_is_not_the_failure() -> None:
     body = f"<details><summary>What works</summary>\r\n{SCRIPT}{OUTPUT}</details>\n\nWith int16 it is incorrect on my machine.\n"
     assert doubt("flip gives a wrong result", body) == "the wrong value is told in words alone"
-
-
-def test_a_traceback_that_ends_in_a_package_that_the_script_does_not_name_is_of_another_script() -> None:
-    other = ERROR.replace(
-        "RuntimeError: flip",
-        '  File "/usr/lib/python3/dist-packages/PIL/Image.py", line 2953, in open\n    raise Unidentified(\nRuntimeError: flip',
-    )
-    assert doubt("flip fails on a view", SCRIPT + other) == "the traceback ends in PIL, which the script does not name"
-    assert doubt("flip fails on a view", SCRIPT + other.replace("PIL", "torch")) == ""

@@ -53,12 +53,6 @@ def build(monkeypatch):
     return SimpleNamespace(name="2.15.0", public_version="2.15.0", devices=("cpu",), python=Path("python"))
 
 
-MATRIX = [
-    {"case": "gelu_out_transposed", "build": build, "verdict": verdict, "detail": "off by 0.8", "environment": "cpu"}
-    for build, verdict in (("2.9.1", "occurs"), ("2.10.0", "occurs"), ("1.13.1", "absent"))
-]
-
-
 FATAL = Cell("out", "b", "destination", "strided, others dense")
 JUDGED = Known(
     ops=(RESTRIDED.op,), modes=("out",), severities=("wrong_value",), judged="documented", reason="it says so"
@@ -71,14 +65,8 @@ def result(key="", stdout="", stderr="", signal=None, ended="exited"):
 
 
 def row(op, findings=()):
-    found = [one.row() for one in findings]
-    return {
-        "op": op,
-        "dtype": "float32",
-        "cells": [["out", op, "0", "strided"] + [1] * 7],
-        "skipped": {},
-        "own": "",
-    } | {"findings": found}
+    told = {"findings": [one.row() for one in findings], "cells": [["out", op, "0", "strided"] + [1] * 7]}
+    return {"op": op, "dtype": "float32", "skipped": {}, "own": "", **told}
 
 
 class Machine:
@@ -115,15 +103,8 @@ class Machine:
         return result(key, "\n".join(lines))
 
 
-class Machines:
-    """A dispatcher whose zygotes are machines."""
-
-    @staticmethod
-    def zygotes(_build, _zygote):
-        return Machine()
-
-
-MACHINES = Machines()
+MACHINES = SimpleNamespace(zygotes=lambda _build, _zygote: Machine())
+"""A dispatcher whose zygotes are machines."""
 
 
 def swept(machine, ops):
@@ -142,12 +123,11 @@ def test_operators_are_chosen_by_name_variant_and_dtype():
 
 
 def test_an_operator_that_ends_its_process_costs_itself_alone_and_is_a_finding():
-    machine = Machine()
-    done = {one.op: one for one in swept(machine, OPS)}
+    done = {one.op: one for one in swept(Machine(), OPS)}
     assert sorted(done) == OPS
     assert [one.op for one in done.values() if not one.cells] == []
-    assert [one.op for one in done.values() if one.crashes] == ["b"]
-    assert done["b"].crashes == [Crash(FATAL, "SIGABRT", "import torch\n")]
+    crash = [Crash(FATAL, "SIGABRT", "import torch\n")]
+    assert {op: one.crashes for op, one in done.items() if one.crashes} == {"b": crash}
     found = done["b"].all_findings()[0]
     assert (found.severity, found.op, found.overload) == ("crash", "b", "out")
     assert "SIGABRT" in found.message
@@ -205,7 +185,10 @@ def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch)
 
 
 def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypatch):
-    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: MATRIX)
+    verdicts = (("2.9.1", "occurs"), ("2.10.0", "occurs"), ("1.13.1", "absent"))
+    more = {"case": "gelu_out_transposed", "detail": "off by 0.8", "environment": "cpu"}
+    matrix = [{"build": build, "verdict": verdict, **more} for build, verdict in verdicts]
+    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: matrix)
     text = hunt_command.act(["report", "gelu_out_transposed"], tmp_path / "no journal")
     assert text.startswith("> **Made by a tool.**")
     assert "case `gelu_out_transposed`: it does not on 1.13.1; it occurs on 2.9.1, 2.10.0." in text
@@ -326,9 +309,13 @@ def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path, build):
         list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path / "taken", ["out"]), MACHINES))
 
 
-def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatch):
+@pytest.fixture
+def no_builds(tmp_path, monkeypatch):
     monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
     monkeypatch.setattr(Registry, "_current", lambda _: None)
+
+
+def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, no_builds):
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
     for each in (one, Hunted("2.9.1", RESTRIDED.op, "float32"), Hunted("2.10.0", RESTRIDED.op, "float32")):
         Journal(tmp_path / hunt.FILE).append(each)
@@ -344,9 +331,7 @@ def test_a_journal_gives_findings_and_the_draft_of_a_report(tmp_path, monkeypatc
         hunt_command.act(["report", "00"], tmp_path)
 
 
-def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, monkeypatch):
-    monkeypatch.setenv("EMBERS_BUILDS_DIR", str(tmp_path / "builds"))
-    monkeypatch.setattr(Registry, "_current", lambda _: None)
+def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, no_builds):
     shown = dataclasses.replace(RESTRIDED, reproducer="whole = 1\n", short="short = 1\n")
     died = dataclasses.replace(RESTRIDED, severity="crash", reproducer="dies = 1\n")
     Journal(tmp_path / hunt.FILE).append(Hunted("2.15.0", RESTRIDED.op, "float32", findings=[shown, died]))

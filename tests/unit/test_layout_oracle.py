@@ -25,21 +25,10 @@ def table():
     return {row["name"]: row for row in examined(RULES)}
 
 
-@pytest.mark.parametrize("name", [one.name for one in KERNELS if one.wrong])
-def test_an_injected_fault_is_found(table, name):
+@pytest.mark.parametrize("name", [one.name for one in KERNELS])
+def test_an_injected_fault_is_found_and_a_correct_kernel_is_not_reported(table, name):
     row = table[name]
-    assert row["found"] == [row["wrong"]], row["about"]
-
-
-@pytest.mark.parametrize("name", [one.name for one in KERNELS if not one.wrong])
-def test_a_correct_kernel_is_not_reported(table, name):
-    assert table[name]["found"] == [], table[name]["about"]
-
-
-def test_at_least_twenty_faults_and_twenty_correct_kernels_are_tried():
-    wrong = sum(1 for one in KERNELS if one.wrong)
-    assert wrong >= 20
-    assert len(KERNELS) - wrong >= 20
+    assert row["found"] == ([row["wrong"]] if row["wrong"] else []), row["about"]
 
 
 def test_most_wrong_values_and_writes_outside_are_shown_in_a_few_lines(table):
@@ -72,10 +61,7 @@ def test_a_finding_names_the_line_and_brings_a_case_that_is_python(broken):
     (finding,) = oracle.findings
     assert finding.line.startswith(f"{__file__}:")
     assert finding.source == "broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))"
-    assert finding.layouts == (
-        "x: transposed float32[30, 40], strides [1, 30], offset 0",
-        "y: dense float32[30, 40]",
-    )
+    assert finding.layouts == ("x: transposed float32[30, 40], strides [1, 30], offset 0", "y: dense float32[30, 40]")
     assert "laid(" in finding.reproducer
     assert finding.short.endswith("torch.testing.assert_close(x, want_x)\n")
     ast.parse(finding.reproducer, feature_version=(3, 8))
@@ -163,12 +149,6 @@ def test_a_training_step_is_left_as_it_is():
     assert all(torch.equal(a, b) for a, b in zip(train(), train(oracle), strict=True))
     assert oracle.findings == []
     assert oracle.counts["repeated"] > 20
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-def test_the_spread_of_a_reference_comes_from_the_last_place_of_the_inputs(dtype):
-    moved = repeat.widened(torch.ones(20, dtype=dtype), torch.Generator().manual_seed(0))
-    assert set((moved - 1).tolist()) == {torch.finfo(dtype).eps, -torch.finfo(dtype).eps}
 
 
 def test_rounding_on_the_way_from_whole_numbers_is_no_finding_and_a_wrong_element_is():

@@ -1,5 +1,8 @@
 """Arguments that make no sense: refused, accepted or fatal, and a line for each call that is fatal."""
 
+import os
+import signal
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -19,3 +22,34 @@ def test_each_variant_differs_in_one_argument_and_covers_every_kind():
 def test_positions_are_written_out():
     tensor = malformed.Tensor((2,), torch.int64, (5, -1))
     assert tensor.text() == "torch.tensor([5, -1], dtype=torch.int64).reshape([2])"
+
+
+def dies(x, number):
+    if number < 0:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if x.dim() != 2:
+        raise RuntimeError("two axes, please")
+    return x
+
+
+def test_calls_are_refused_accepted_or_fatal_and_the_others_go_on():
+    calls = [lambda: dies(torch.ones(1, 1), 1), lambda: dies(torch.ones(1, 1), -1), lambda: dies(torch.ones(1), 0)]
+    assert malformed.outcomes(calls) == ["accepted", "SIGSEGV", "refused"]
+
+
+def test_a_call_without_an_end_is_named_so_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(malformed, "SECONDS", 0.1)
+
+    def endless():
+        while True:
+            pass
+
+    assert malformed.outcomes([endless, lambda: 1]) == [malformed.ENDLESS, "accepted"]
+
+
+def test_a_fatal_call_is_made_small_and_repeated(monkeypatch):
+    monkeypatch.setattr(torch, "embers_dies", dies, raising=False)
+    tried, (death,) = malformed.deaths(dies, "torch.embers_dies", [torch.randn(7, 5), 3], {})
+    assert (death.kind, death.argument, death.ended) == ("number", "argument 1", "SIGSEGV")
+    assert death.line == "torch.embers_dies(torch.full([1, 1], 0, dtype=torch.float32), -1)"
+    assert sum(how == "SIGSEGV" for _, how in tried) == 2

@@ -26,16 +26,13 @@ def unnamed(handler: str, helper: str = "") -> list[str]:
         ("except (RuntimeError, ValueError):\n    pass", "(RuntimeError, ValueError)"),
         ("except BaseException:\n    raise SystemExit(3)", "BaseException"),
         ("except:\n    return 0, 'refused'", ""),
-        (
-            "except RuntimeError as e:\n    if 'dtype' in str(e):\n        print(e)\n    return 0, 'refused'",
-            "RuntimeError",
-        ),
+        ("except RuntimeError as e:\n    if 'dtype' in str(e):\n        print(e)\n    return 0, 'r'", "RuntimeError"),
         ("except Exception as e:\n    if 'memory' not in str(e):\n        return 0, 'refused'\n    raise", "Exception"),
         ("except Exception:\n    if 'mode' in str(other):\n        raise\n    return 0, 'refused'", "Exception"),
         ("except Exception:\n    if True:\n        return 0, 'refused'\n    return 125, 'unreached'", "Exception"),
         ("except Exception as e:\n    if '' in str(e):\n        return 0, 'refused'\n    raise", "Exception"),
         (
-            "except Exception as e:\n    for word in ('a', 'b'):\n        if word in str(e):\n            break\n    return 0, 'r'",
+            "except Exception as e:\n    for w in 'ab':\n        if w in str(e):\n            break\n    return 0, 'r'",
             "Exception",
         ),
         ("except Exception as e:\n    try:\n        return 0, str(e)\n    finally:\n        pass", "Exception"),

@@ -29,13 +29,10 @@ def test_a_correct_operator_has_no_script(severity):
     assert short.write(called("torch.Tensor.add_", laid(strided), 1, written=("x",)), severity) == ""
 
 
-def test_a_fault_that_dense_tensors_have_too_is_not_shown_as_one_of_layouts(monkeypatch):
+@pytest.mark.parametrize("operator", ["torch.embers_draws", "torch.linalg.inv"])
+def test_a_fault_of_dense_tensors_and_a_call_that_is_refused_show_nothing(monkeypatch, operator):
     monkeypatch.setattr(torch, "embers_draws", lambda x: torch.rand(3), raising=False)
-    assert short.write(called("torch.embers_draws", laid(torch.zeros(6)[::2])), "wrong_value") == ""
-
-
-def test_a_call_that_is_refused_shows_nothing():
-    assert short.write(called("torch.linalg.inv", laid(torch.zeros(6)[::2])), "wrong_value") == ""
+    assert short.write(called(operator, laid(torch.zeros(6)[::2])), "wrong_value") == ""
 
 
 def test_lazy_and_overlapping_tensors_are_laid_as_they_were(monkeypatch):

@@ -40,7 +40,7 @@ def test_operators_are_found_by_their_names_in_a_title(title, names):
 
 def test_dtypes_are_found_beside_single_precision():
     assert named_dtypes("bf16 and half-precision sums of complex numbers") == [
-        *("float32", "bfloat16", "float16", "complex64"),
+        *("float32", "bfloat16", "float16", "complex64")
     ]
 
 
