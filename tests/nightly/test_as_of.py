@@ -148,26 +148,6 @@ def lived() -> History:
     return history
 
 
-@pytest.mark.parametrize(
-    ("when", "state", "title", "labels"),
-    [
-        (0, "open", "first", ()),
-        (1, "open", "first", ("bug",)),
-        (2.5, "closed", "first", ("bug",)),
-        (3.5, "closed", "title 2", ("bug",)),
-        (4.5, "open", "title 2", ("bug",)),
-        (5.2, "open", "title 2", ()),
-        (7, "closed", "title 2", ("mps",)),
-    ],
-)
-def test_a_day_in_a_known_life(store: Store, when: float, state: str, title: str, labels: tuple[str, ...]) -> None:
-    load(store, lived())
-    [row] = answers(store, day(when)).values()
-    assert (row["state"], row["title"], row["labels"]) == (state, title, labels)
-    assert row["state_known"]
-    assert row["labels_known"]
-
-
 def test_a_merged_pull_request_is_closed(store: Store) -> None:
     pull = Item(REPO, 1, kind="pull", state="closed", created_at=text(day(0)), history=True, labels=())
     merged = Event(REPO, 1, "1", "merged", created_at=text(day(1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -256,27 +255,6 @@ def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repositor
     store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
     assert [row[1:3] for row in table(store)] == [("test/test_y.py", "test_more")]
-
-
-def test_a_clone_without_the_contents_gives_a_reason_per_file(clone: Repository, tmp_path: Path) -> None:
-    fixing(clone, test__test_x_py=ADDED)
-    blob = clone("rev-parse", "HEAD:test/test_x.py")
-    (clone.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    store = Store(tmp_path / "e.duckdb")
-    linked(clone, store)
-    assert [row[3:] for row in table(store)] == [("not_possible", "not_readable")]
-
-
-def test_no_process_is_started_per_commit(clone: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1, 31):
-        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED + f"\n# {number}\n")
-    opened = Clone(clone.path)
-    tip = revision_of(opened, "HEAD")
-    started: list[object] = []
-    really = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(a) or really(*a, **k))
-    assert len(fix_commits(opened, REPO, tip, ["test/"])) == 30
-    assert len(started) == 2
 
 
 def classed(store: Store) -> tuple[object, ...]:

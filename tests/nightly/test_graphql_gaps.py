@@ -322,6 +322,13 @@ def test_what_an_item_no_longer_has_goes_when_it_is_read_again(server: GitHub, d
     for issue in items[pull]["closes"]:
         server.update(REPO, issue, closedBy=[n for n in items[issue]["closedBy"] if n != pull])
     server.update(REPO, talk, comments=items[talk]["comments"][1:], milestone=None, author=None, updatedAt=moment)
+    reviewed = next(i for i in items.values() if len(i["reviews"]) == 3 and i["reactionCounts"] and i["assignees"])
+    last = {**reviewed["reviews"][2], "comments": reviewed["reviews"][2]["comments"][:1], "reactionCounts": {}}
+    bare: dict[str, Any] = {"assignees": [], "reviewers": [], "reactionCounts": {}, "checks": None, "updatedAt": moment}
+    server.update(REPO, reviewed["number"], reviews=[last], commits=reviewed["commits"][:1], **bare)
+    parent = next(i for i in items.values() if len(i["subIssues"]) > 1)
+    server.update(REPO, parent["subIssues"][0], parent=None, updatedAt=moment)
+    server.update(REPO, parent["number"], subIssues=parent["subIssues"][1:], locked=False, updatedAt=moment)
     runner.mine(Store(database), source(server))
     fresh = tmp_path / "fresh.duckdb"
     runner.mine(Store(fresh), source(server))

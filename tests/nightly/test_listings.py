@@ -201,12 +201,7 @@ def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: GitHub, database:
     assert oldest in note
     assert "--numbers" in note
     assert len(tracker.requests("/issues/events")) <= 12
-
-
-def test_after_a_limit_of_pages_only_new_events_are_read(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 200)
-    tracker.deepest_page["/issues/events"] = 4
-    mined(tracker, database, "t")
+    # later only new events are read
     tracker.asked.clear()
     repository.event(7)
     report = mined(tracker, database, "t")
@@ -249,18 +244,6 @@ def test_a_filter_that_the_newest_item_left_is_no_error(tracker: GitHub, databas
     repository.label(4, "hot")
     mined(tracker, database, "t", labels=("hot",))
     assert {n for (n,) in rows(database, "SELECT number FROM items")} == {3, 4, 9, 21}
-
-
-def test_a_state_that_the_newest_item_left_is_no_error(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 5)
-    mined(tracker, database, "t", state="open")
-    newest = max(repository.items.values(), key=lambda item: str(item["updated_at"]))
-    repository.touch(newest["number"], state="closed")
-    mined(tracker, database, "t", state="open")
-    for number in list(repository.items):
-        repository.touch(number, state="closed")
-    mined(tracker, database, "t", state="open")
-    assert counts(database)[0] == 5
 
 
 def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: GitHub, database: Path) -> None:
@@ -389,22 +372,6 @@ def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
 
 
 # ---- what is there and empty
-
-
-def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(
-    tracker: GitHub, database: Path
-) -> None:
-    repository = filled(tracker, 3)
-    repository.touch(2, milestone={"title": "2.1"}, state="closed", closed_by={"login": "cid"})
-    mined(tracker, database, "t")
-    stored = "SELECT milestone, author, closed_by FROM items WHERE number = 2"
-    assert rows(database, stored) == [("2.1", "ann", "cid")]
-    repository.touch(2, milestone=None, user=None, closed_by=None)
-    mined(tracker, database, "t")
-    [(milestone, author, closed_by)] = rows(database, stored)
-    assert not milestone
-    assert not author
-    assert not closed_by
 
 
 # ---- the list of pull requests, which alone has requested reviewers and head commits
@@ -541,15 +508,3 @@ def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
     mined(tracker, database, "t")
     assert counts(database) == wanted
     assert rows(database, "SELECT count(head_sha) FROM items") == [(40,)]
-
-
-def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 20, pulls=40)
-
-    tracker.fault("cut_page", "/issues/events", times=10_000, page="2")
-    try:
-        mined(tracker, database, "t")
-    except SourceError:
-        tracker.heal()
-        mined(tracker, database, "t")
-    assert counts(database) == everything(repository)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -89,12 +88,6 @@ def test_every_closed_item_says_who_closed_it_when_and_why(mined: Path, wanted: 
     said = {number: values[6] for number, values in got.items() if values[6] is not None}
     assert said == {n: wanted[n]["comments"][-1]["body"] for n in got if wanted[n]["comments"] and n % 6 == 1}
     assert said
-
-
-def test_an_app_has_the_same_login_by_graphql_as_by_rest(mined: Path, wanted: dict[int, Any]) -> None:
-    got = dict(rows(mined, "SELECT author, count(*) FROM comments WHERE author LIKE '%bot%' GROUP BY author"))
-    bots = sum(comment["author"] == "pytorch-bot[bot]" for item in wanted.values() for comment in item["comments"])
-    assert got == {"pytorch-bot[bot]": bots}
 
 
 def at(value: str) -> str:
@@ -220,56 +213,6 @@ def test_accounts_have_their_number_type_and_association(mined: Path, wanted: di
     assert all(got[author][2] for author in authors)
 
 
-def test_what_was_withdrawn_is_gone_after_the_next_mine(
-    server: GitHub, mined: Path, wanted: dict[int, Any], tmp_path: Path
-) -> None:
-    database = tmp_path / "e.duckdb"
-    shutil.copy(mined, database)
-    parent = next(item for item in wanted.values() if len(item["subIssues"]) > 1)
-    child = parent["subIssues"][0]
-    pull = next(
-        item for item in wanted.values() if len(item["reviews"]) == 3 and item["reactions"] and item["assignees"]
-    )
-    later = "2027-01-01T00:00:00Z"
-    bare: dict[str, Any] = {
-        "milestone": None,
-        "locked": False,
-        "lockReason": None,
-        "assignees": [],
-        "reactionCounts": {},
-    }
-    bare |= {"reviewers": [], "checks": None, "updatedAt": later}
-    last = {**pull["reviews"][2], "comments": pull["reviews"][2]["comments"][:1], "reactionCounts": {}}
-    server.update(REPO, pull["number"], reviews=[last], commits=pull["commits"][:1], **bare)
-    server.update(REPO, child, parent=None, updatedAt=later)
-    server.update(REPO, parent["number"], subIssues=parent["subIssues"][1:], milestone=None, updatedAt=later)
-    runner.mine(Store(database), graphql(server.url, REPO))
-
-    def of_pull(query: str) -> list[tuple[Any, ...]]:
-        return rows(database, query.replace("?", str(pull["number"])))
-
-    assert of_pull(
-        "SELECT milestone, milestone_number, milestone_due_at, locked, lock_reason, check_state FROM items WHERE number = ?"
-    ) == [("", None, None, False, None, "")]
-    assert of_pull("SELECT review_id FROM reviews WHERE number = ?") == [(str(last["databaseId"]),)]
-    assert of_pull("SELECT comment_id FROM review_comments WHERE number = ?") == [
-        (str(last["comments"][0]["databaseId"]),)
-    ]
-    assert of_pull("SELECT sha FROM pull_commits WHERE number = ?") == [(pull["commits"][0]["oid"],)]
-    assert of_pull("SELECT * FROM checks WHERE number = ?") == []
-    assert of_pull("SELECT * FROM item_people WHERE number = ?") == []
-    assert of_pull("SELECT * FROM reactions WHERE number = ? AND subject IN ('item', 'review')") == []
-    links = rows(
-        database, f"SELECT number FROM links WHERE relation = 'sub_issue_of' AND target_number = {parent['number']}"
-    )
-    assert {number for (number,) in links} == set(parent["subIssues"][1:])
-    others = "SELECT count(*) FROM reviews WHERE number <> ?"
-    assert of_pull(others) == rows(mined, others.replace("?", str(pull["number"])))
-    before = snapshot(database)
-    runner.replay(Store(database))
-    assert snapshot(database) == before
-
-
 def test_review_comments_that_could_not_be_read_are_read_by_the_next_mine(
     server: GitHub, mined: Path, tmp_path: Path
 ) -> None:
@@ -280,9 +223,3 @@ def test_review_comments_that_could_not_be_read_are_read_by_the_next_mine(
     runner.mine(Store(database), graphql(server.url, REPO))
     assert rows(database, "SELECT * FROM incomplete_items") == []
     assert snapshot(database) == snapshot(mined)
-
-
-def test_replay_gives_equal_rows(mined: Path) -> None:
-    before = snapshot(mined)
-    runner.replay(Store(mined))
-    assert snapshot(mined) == before

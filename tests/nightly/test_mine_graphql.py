@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fewer_fields import PAGES, without_later_fields
-from support import QUICK, client, graphql, rows, snapshot
-from torch_embers.errors import RateLimitError, ShortListingError, UnknownRepositoryError
+from support import QUICK, graphql, rows, snapshot
+from torch_embers.errors import ShortListingError, UnknownRepositoryError
 from torch_embers.mine import runner
 from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.graphql import GraphqlSource
-from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
@@ -34,16 +32,18 @@ def test_items_come_with_everything_that_belongs_to_them(server: GitHub, databas
     runner.mine(Store(database), graphql(server.url, REPO))
     wanted = dataset_items(server)
     stored = {
-        n: (kind, title, state, list(labels))
-        for n, kind, title, state, labels in rows(database, "SELECT number, kind, title, state, labels FROM items")
+        number: row for number, *row in rows(database, "SELECT number, kind, title, body, state, labels FROM items")
     }
-    assert set(stored) == set(wanted)
-    for number, item in wanted.items():
-        kind, title, state, labels = stored[number]
-        assert kind == ("pull" if item["kind"] == "pull" else "issue")
-        assert title == item["title"]
-        assert state == ("open" if item["state"] == "OPEN" else "closed")
-        assert labels == sorted(set(item["labels"]))
+    assert stored == {
+        number: [
+            "pull" if item["kind"] == "pull" else "issue",
+            item["title"],
+            item["body"].replace("\x00", "\ufffd"),
+            "open" if item["state"] == "OPEN" else "closed",
+            sorted(set(item["labels"])),
+        ]
+        for number, item in wanted.items()
+    }
     comments = dict(rows(database, "SELECT number, count(*) FROM comments GROUP BY number"))
     assert comments == {n: len(i["comments"]) for n, i in wanted.items() if i["comments"]}
     files = dict(rows(database, "SELECT number, count(*) FROM pull_files GROUP BY number"))
@@ -74,16 +74,6 @@ def test_requests_and_points_stay_near_the_computed_cost(server: GitHub, databas
     assert server_cost <= 24 * len(dataset_items(server)) / 100, "many items here have long lists"
 
 
-def test_the_fields_that_came_later_cost_at_most_as_many_points_again(server: GitHub, database: Path) -> None:
-    runner.mine(Store(database), graphql(server.url, REPO), link=False)
-    whole = server.cost
-    server.forget()
-    with without_later_fields():
-        source = GraphqlSource(client(server.url, "token-one"), Scope(REPO), **PAGES)
-        runner.mine(Store(database.with_name("fewer.duckdb")), source, link=False)
-    assert server.cost < whole <= 2 * server.cost
-
-
 def test_a_second_mine_reads_one_page_of_each_listing(server: GitHub, database: Path) -> None:
     runner.mine(Store(database), graphql(server.url, REPO))
     before = snapshot(database)
@@ -91,17 +81,6 @@ def test_a_second_mine_reads_one_page_of_each_listing(server: GitHub, database: 
     runner.mine(Store(database), again)
     assert snapshot(database) == before
     assert again.client.usage.requests <= 16, "the pages, their overflowing parts, and the comments of reviews"
-
-
-def test_changes_between_two_mines_arrive(server: GitHub, database: Path) -> None:
-    runner.mine(Store(database), graphql(server.url, REPO))
-    issue = min(dataset_items(server, "issue"))
-    pull = min(dataset_items(server, "pull"))
-    server.update(REPO, issue, title="a new title", updatedAt="2027-01-01T00:00:00Z")
-    server.update(REPO, pull, title="another title", updatedAt="2027-01-01T00:00:01Z")
-    runner.mine(Store(database), graphql(server.url, REPO))
-    got = dict(rows(database, f"SELECT number, title FROM items WHERE number IN ({issue}, {pull})"))
-    assert got == {issue: "a new title", pull: "another title"}
 
 
 def test_the_type_of_an_issue_is_stored(server: GitHub, database: Path) -> None:
@@ -123,13 +102,6 @@ def test_a_server_without_types_of_issues_is_asked_without_them(server: GitHub, 
     server.forget()
 
 
-def test_replay_rebuilds_equal_tables_offline(server: GitHub, database: Path) -> None:
-    runner.mine(Store(database), graphql(server.url, REPO))
-    before = snapshot(database)
-    runner.replay(Store(database))
-    assert snapshot(database) == before
-
-
 def test_an_interrupted_mine_goes_on_where_it_stopped(server: GitHub, database: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole.duckdb"
     runner.mine(Store(whole), graphql(server.url, REPO))
@@ -141,24 +113,6 @@ def test_an_interrupted_mine_goes_on_where_it_stopped(server: GitHub, database: 
     assert snapshot(database) == snapshot(whole)
 
 
-def test_a_node_the_server_cannot_answer_for_is_read_by_its_number_at_the_end(server: GitHub, database: Path) -> None:
-    server.fault({"path": ["repository", "issues", "nodes", 3]}, contains="query issues(")
-    report = runner.mine(Store(database), graphql(server.url, REPO))
-    assert server.met.total() == 1
-    assert report.waiting == []
-    assert rows(database, "SELECT count(*) FROM items")[0][0] == len(dataset_items(server))
-
-
-@pytest.mark.parametrize("fault", ["truncated_json_200", "content_length_short", "empty_response", "no_data"])
-def test_a_broken_answer_is_asked_for_again(server: GitHub, database: Path, tmp_path: Path, fault: str) -> None:
-    whole = tmp_path / "whole.duckdb"
-    runner.mine(Store(whole), graphql(server.url, REPO))
-    server.fault(fault, "/graphql", 2, at=3)
-    runner.mine(Store(database), graphql(server.url, REPO))
-    assert server.met.total() >= 1
-    assert snapshot(database) == snapshot(whole)
-
-
 def test_a_used_up_quota_with_http_200_is_waited_for(server: GitHub, database: Path) -> None:
     slept: list[float] = []
     server.fault("graphql_quota_spent", "/graphql", at=3)
@@ -166,28 +120,6 @@ def test_a_used_up_quota_with_http_200_is_waited_for(server: GitHub, database: P
     runner.mine(Store(database), GraphqlSource(patient, Scope(REPO)))
     assert 2 < max(slept) < 6
     assert rows(database, "SELECT count(*) FROM items")[0][0] == len(dataset_items(server))
-
-
-def test_a_wait_beyond_the_allowed_one_raises_instead_of_sleeping(server: GitHub, database: Path) -> None:
-    server.limit(limit=4, reset_in=3_000)
-    with pytest.raises(RateLimitError, match="--max-wait") as caught:
-        runner.mine(Store(database), graphql(server.url, REPO))
-    assert 2_500 < caught.value.wait_seconds <= 3_002
-    server.limit()
-    runner.mine(Store(database), graphql(server.url, REPO))
-    assert rows(database, "SELECT count(*) FROM items")[0][0] == len(dataset_items(server))
-
-
-def test_deleted_and_transferred_items_become_tombstones(server: GitHub, database: Path) -> None:
-    runner.mine(Store(database), graphql(server.url, REPO))
-    first, second = sorted(dataset_items(server, "issue"))[:2]
-    server.delete(REPO, first)
-    server.transfer(REPO, second, "pytorch/vision", 77, "2027-01-01T00:00:00Z")
-    known = frozenset({first, second})
-    runner.mine(Store(database), NumbersSource(graphql(server.url, REPO), [first, second], known))
-    gone = rows(database, f"SELECT number FROM items WHERE deleted_at IS NOT NULL AND number IN ({first}, {second})")
-    assert {n for (n,) in gone} == {first, second}
-    assert rows(database, f"SELECT title IS NOT NULL FROM items WHERE number = {first}") == [(True,)]
 
 
 def test_a_renamed_repository_is_stored_under_its_new_name(server: GitHub, database: Path) -> None:
@@ -208,9 +140,3 @@ def test_closing_references_become_fixing_links(server: GitHub, database: Path) 
     got = set(rows(database, "SELECT number, target_number FROM links WHERE evidence = 'closing_reference'"))
     assert wanted
     assert wanted <= got
-
-
-def test_every_text_arrives_as_it_is(server: GitHub, database: Path) -> None:
-    runner.mine(Store(database), graphql(server.url, REPO), link=False)
-    bodies = dict(rows(database, "SELECT number, body FROM items"))
-    assert bodies == {n: i["body"].replace("\x00", "\ufffd") for n, i in dataset_items(server).items()}

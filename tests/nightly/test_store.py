@@ -177,17 +177,6 @@ def test_per_column_the_newest_statement_wins_wherever_batches_end(
     assert rows(shared, stamps, [whole]) == rows(shared, stamps, [split])
 
 
-def test_a_late_statement_older_than_the_row_but_newer_than_the_column_counts(store: Store) -> None:
-    at = [f"2024-01-01T00:00:{s:02d}Z" for s in (5, 10, 7)]
-    first, second, late = (
-        Item(REPO, 1, title="first", updated_at=at[0]),
-        Item(REPO, 1, body="thin", updated_at=at[1]),
-        Item(REPO, 1, title="second", updated_at=at[2]),
-    )
-    commit(store, Batch(items=[first]), Batch(items=[second]), Batch(items=[late]))
-    assert rows(store, "SELECT title, body FROM items") == [("second", "thin")]
-
-
 @settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=2), st.randoms())
 def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cuts: list[int], chance: Any) -> None:
@@ -195,14 +184,6 @@ def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cu
     for repo in commit_in_parts(shared, odd, cuts):
         for row in stored(shared, repo).values():
             assert row["state"] != "open" or (row["closed_at"] is None and row["state_reason"] in (None, "reopened"))
-
-
-def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_state(store: Store) -> None:
-    full = Item(REPO, 1, title="t", body="text", state="closed", closed_at=NOON, updated_at=NOON)
-    thin = Item(REPO, 1, updated_at="2024-02-01T00:00:00Z")
-    old = Item(REPO, 1, title="older", body="older", state="open", updated_at="2023-01-01T00:00:00Z")
-    commit(store, Batch(items=[full]), Batch(items=[thin]), Batch(items=[old]))
-    assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
 
 
 def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: Store) -> None:
@@ -254,13 +235,6 @@ def test_a_replay_of_a_corrected_time_of_the_future_gives_what_the_runs_gave(sto
             assert found == [(shown,)] * 2, table
 
 
-def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: Store) -> None:
-    closed = Item(REPO, 1, state="closed", state_reason="completed", closed_at=NOON, updated_at=NOON)
-    reopened = Item(REPO, 1, state="open", state_reason="reopened", updated_at="2024-02-01T00:00:00Z")
-    commit(store, Batch(items=[closed]), Batch(items=[reopened]))
-    assert rows(store, "SELECT state, state_reason, closed_at FROM items") == [("open", "reopened", None)]
-
-
 def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store: Store) -> None:
     hashes = []
     for place, change in enumerate([{"title": "t"}, {"state": "closed"}, {"labels": ("a",)}, {"body": "b"}]):
@@ -298,11 +272,6 @@ def test_keys_of_comments_and_events_stay_unique_and_the_last_one_wins(
 
 def state_of(store: Store) -> tuple[Any, ...]:
     return tuple(value(store, f"SELECT count(*) FROM {t}") for t in ("raw_pages", "items", "sync_state"))
-
-
-def test_page_records_and_cursor_come_together(store: Store) -> None:
-    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
-    assert state_of(store) == (1, 1, 1)
 
 
 def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Store) -> None:
@@ -345,13 +314,6 @@ def test_the_cursor_of_a_stream_is_the_last_one(store: Store) -> None:
     assert store.cursors(REPO, "graphql") == {}
 
 
-def test_clearing_for_a_replay_keeps_pages_and_cursors(store: Store) -> None:
-    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
-    with store.writer("test", create=True) as writer:
-        writer.clear_derived()
-    assert state_of(store) == (1, 0, 1)
-
-
 def row_groups(store: Store) -> int:
     return int(value(store, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')"))
 
@@ -369,27 +331,6 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
     assert max(counts) > 2, "not merged at each closing of the file"
     assert counts[-1] < 4, "merged in between"
     assert row_groups(store) == 1, "merged at the end"
-
-
-def test_small_row_groups_of_earlier_writers_are_merged_once_they_are_many(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "MERGE_LEAST", 3)
-    counts = []
-    for number in range(1, 5):
-        commit(store, Batch(items=[Item(REPO, number)]))
-        counts.append(row_groups(store))
-    assert counts == [1, 2, 1, 2]
-
-
-def test_the_next_writer_leaves_the_row_groups_of_a_load_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "MERGE_LEAST", 1)
-    size = writing.BULK_RECORDS
-    for start in (1, 1 + size):
-        commit(store, Batch(items=[Item(REPO, number) for number in range(start, start + size)]))
-    with store.writer("test"):
-        pass
-    assert row_groups(store) == 2
 
 
 # ---- lock and readers -------------------------------------------------------------------------------------------
@@ -668,15 +609,6 @@ def test_migrations_are_applied_once_and_in_order(store: Store, monkeypatch: pyt
     assert rows(store, "SELECT title, two FROM items") == [("kept", None)]
 
 
-def test_a_new_file_gets_the_base_schema_and_then_all_migrations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "migrations", lambda: REAL | STEPS)
-    store = Store(tmp_path / "new.duckdb")
-    commit(store)
-    assert versions(store) == sorted({schema.BASE_VERSION, *REAL, *STEPS})
-
-
 def test_a_failing_migration_leaves_the_old_version_and_all_data(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(store, Batch(items=[Item(REPO, 1, title="kept")]))
     broken = {NOW + 4: "DROP TABLE log; DROP TABLE no_such_table"}
@@ -788,14 +720,6 @@ def test_any_text_is_stored_as_it_was_cleaned(shared: Store, bodies: list[str]) 
     cleaned = [clean_text(b) for b in bodies]
     commit(shared, Batch(items=[Item(repo, n, title=t, body=t) for n, t in enumerate(cleaned, 1)]))
     assert [r[0] for r in rows(shared, "SELECT body FROM items WHERE repo = ? ORDER BY number", [repo])] == cleaned
-
-
-def test_a_body_of_ten_megabytes_round_trips(store: Store) -> None:
-    body = clean_text("\ud83d\x00 not a pair, é, 🔥\n" * 600_000)
-    assert len(body.encode()) > 10_000_000
-    commit(store, Batch(items=[Item(REPO, 1, body=body)], pages=[page(body.encode())]))
-    assert value(store, "SELECT body FROM items") == body
-    assert next(store.pages())[0].body == body.encode()
 
 
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -147,12 +147,6 @@ def test_text_that_no_database_can_hold_is_cleaned() -> None:
     assert not batch.rejects
 
 
-def test_a_body_of_ten_megabytes_passes() -> None:
-    (item,) = read(event("IssuesEvent", {"action": "opened", "issue": issue(body="x" * 10_000_000)})).items
-    assert item.body is not None
-    assert len(item.body) == 10_000_000
-
-
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [

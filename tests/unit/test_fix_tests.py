@@ -6,8 +6,6 @@ import ast
 import os
 import textwrap
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -36,16 +34,12 @@ from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests, read
+from torch_embers.repro.fix_tests.outline import read
 from torch_embers.repro.fix_tests.script import make_script
-from torch_embers.repro.fix_tests.segments import segments
 from torch_embers.repro.fix_tests.versions import outlines
-from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests import link
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.later import known_tests
-
-if TYPE_CHECKING:
-    from torch_embers.store.store import Store
 
 
 def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
@@ -162,16 +156,6 @@ def test_a_parse_without_the_tests_that_both_versions_have_alike_gives_what_a_wh
     rules = fix_test_rules.load()
     for owner, name, _ in found:
         assert make_script(short, owner, name, rules) == make_script(whole, owner, name, rules)
-
-
-def test_the_lines_of_a_test_are_found_without_a_parser() -> None:
-    found = {(part.owner, part.name): (part.first, part.last) for part in segments(HELPERS)}
-    expected = {
-        key: (first_line(node), last_line(node))
-        for key, node in named_tests(read(HELPERS)).items()
-        if key[0] == "TestThing"
-    }
-    assert found == expected
 
 
 # ---- what a script needs -------------------------------------------------------------------------------------------
@@ -660,15 +644,3 @@ def test_a_run_that_says_nothing_has_a_reason_of_the_rules(detail: str, reason: 
     rules = fix_test_rules.load()
     assert reason_of(detail, rules.silence, rules.reasons) == reason
     assert reason in rules.reasons
-
-
-def test_one_release_more_is_run_where_the_test_does_not_fail_on_the_last_one_before_the_fix(one_test: Store) -> None:
-    [test] = trial._tests(one_test, REPO, trial.Draw())
-    builds: Any = [SimpleNamespace(public_version=version) for version in ("1.11.0", "1.12.1", "1.13.1", "2.0.1")]
-    failing, passing, silent = (
-        Trial("1.13.1", outcome, "", None) for outcome in ("reproduced", "not_reproduced", "cannot_run")
-    )
-    assert list(trial._older(test, builds, [failing])) == []
-    for known in (passing, silent):
-        assert [build.public_version for build in trial._older(test, builds, [known])] == ["1.12.1"]
-    assert list(trial._older(test, builds[2:], [passing])) == []

@@ -175,13 +175,6 @@ def test_an_item_read_alone_is_believed_in_its_length() -> None:
     assert all(row["whole"] for row in rounds(graphql_records.read(data, page, checked=True).readings)[-1])
 
 
-def test_an_item_read_alone_that_is_shorter_than_github_counts_replaces_nothing() -> None:
-    short = {"pageInfo": END, "nodes": [], "totalCount": 3}
-    data = {"data": {"repository": {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}}}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
-    assert kept(data, page) == ["comments"]
-
-
 @pytest.mark.parametrize("kind", sorted(graphql_answers.HIDDEN))
 @pytest.mark.parametrize(
     ("name", "place"), [("comments", ["nodes", 0]), ("comments", ["nodes", 0, "reactionGroups"]), ("parent", [])]
@@ -299,21 +292,3 @@ def test_a_place_whose_cursor_is_refused_is_found_from_the_top(listing: str) -> 
     assert {row["number"] for row in outcome} == {2, 3, 5, 6, None}
     assert [(row["place"], row["whole"]) for row in outcome if row["number"] is None] == [(place, True)]
     assert graphql_answers.from_the_top(place.replace(f'"above": "{times[2]}"', '"above": null'), 100) is None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        [],
-        {"data": None},
-        {"data": {"repository": None}},
-        {"data": {"repository": {"issues": None}}},
-        {"data": {"repository": {"issues": {"nodes": None, "pageInfo": {"hasNextPage": False}}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": None}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": None}}}}},
-        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"endCursor": None}}}}},
-    ],
-)
-def test_a_listing_with_a_gap_is_none(data: object) -> None:
-    assert graphql_answers.defect("repository", "issues")(data) is not None

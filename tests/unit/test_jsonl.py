@@ -108,12 +108,6 @@ def test_a_record_of_the_wrong_type_is_a_reject_that_says_why(line: bytes) -> No
     assert found.raw == line.decode()
 
 
-def test_blank_lines_count_and_are_no_rejects() -> None:
-    batch = read(b"", record(1), b"  \t", b"\r", b"{", b"")
-    assert numbers(batch) == [1]
-    assert [r.line for r in batch.rejects] == [5]
-
-
 # ---- pages and cursors ------------------------------------------------------------------------------------------
 
 

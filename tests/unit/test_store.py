@@ -57,22 +57,10 @@ def columns_of(store: Store) -> dict[str, set[str]]:
     return known
 
 
-def test_every_record_field_has_its_column(store: Store) -> None:
-    known = columns_of(store)
-    for table, columns in tables.COLUMNS.items():
-        assert set(columns) <= known[table], table
-
-
 def test_rows_from_outside_carry_where_they_came_from(store: Store) -> None:
     known = columns_of(store)
     for table in tables.DERIVED_TABLES:
         assert {"source", "fetched_at", "page_id"} <= known[table], table
-
-
-def test_the_version_and_the_release_that_made_it_are_noted(store: Store) -> None:
-    version, release = rows(store, "SELECT version, embers_version FROM schema_version ORDER BY version")[-1]
-    assert version == schema.latest_version()
-    assert release
 
 
 def test_rejects_are_kept_in_order_and_never_replaced(store: Store) -> None:
@@ -189,15 +177,6 @@ def test_a_step_that_came_later_with_a_lower_number_is_applied(store: Store, mon
     assert rows(store, "SELECT step FROM log") == [(1,), (3,), (2,)]
 
 
-def test_upgrading_takes_part_in_the_callers_transaction(store: Store) -> None:
-    with duckdb.connect(str(store.path)) as connection:
-        connection.execute("BEGIN")
-        assert schema.upgrade(connection, NOON, "0", REAL | STEPS) == NOW + 3
-        connection.execute("ROLLBACK")
-        assert schema.file_version(connection) == NOW
-        assert connection.execute("FROM duckdb_tables() WHERE table_name = 'log'").fetchall() == []
-
-
 @given(st.text(st.characters(codec=None)))
 def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
     cleaned = clean_text(text)
@@ -216,13 +195,6 @@ def test_a_time_that_is_none_becomes_null_and_does_not_stop_the_batch(store: Sto
 def test_errors_of_the_store_are_embers_errors_with_exit_code_five() -> None:
     kinds = (StoreBusyError, StoreCorruptError, StoreFullError, StoreMissingError, StoreVersionError)
     assert all(issubclass(kind, EmbersError) and kind.exit_code == 5 for kind in kinds)
-
-
-def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store) -> None:
-    with store.writer("embers mine --source jsonl", create=True):
-        note = json.loads(lock.lock_path(store.path).read_text())
-    assert note["pid"] == os.getpid()
-    assert note["purpose"] == "embers mine --source jsonl"
 
 
 def test_ctrl_c_while_rows_are_handed_over_is_ctrl_c(database: Path) -> None:
