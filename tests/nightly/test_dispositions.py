@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read_as
 from support import run_embers
 from torch_embers.mine.files import dispositions
 from torch_embers.mine.pages import make_page
 from torch_embers.store.store import Store
+from unit.test_dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read_as
 
 if TYPE_CHECKING:
     from pathlib import Path

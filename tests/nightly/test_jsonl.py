@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.jsonl import (
+from support import assert_clean_error, rows, run_embers
+from torch_embers.errors import InputError
+from torch_embers.mine import runner
+from torch_embers.mine.files import jsonl
+from torch_embers.mine.files.jsonl import JsonlSource, shapes
+from torch_embers.store.store import Store
+from unit.test_jsonl import (
     REPO,
     anything,
     assert_storable,
@@ -26,12 +32,6 @@ from helpers.jsonl import (
     small_limits,  # noqa: F401 - fixtures
     write,
 )
-from support import assert_clean_error, rows, run_embers
-from torch_embers.errors import InputError
-from torch_embers.mine import runner
-from torch_embers.mine.files import jsonl
-from torch_embers.mine.files.jsonl import JsonlSource, shapes
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,22 +23,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers.store import (  # noqa: F401 - fixtures
-    MOMENTS,
-    NOON,
-    NOW,
-    REAL,
-    REPO,
-    STEPS,
-    commit,
-    empty_database,
-    filled_database,
-    items,
-    page,
-    rows,
-    store,
-    texts,
-)
 from support import eventually, example_count
 from torch_embers.errors import (
     StoreBusyError,
@@ -51,9 +35,56 @@ from torch_embers.store import writer as writing
 from torch_embers.store.records import Batch, Comment, Event, Item, Review, ReviewComment, SyncState
 from torch_embers.store.store import Store
 from torch_embers.store.tables import FOLLOWS
+from unit.test_store import (  # noqa: F401 - fixtures
+    NOON,
+    NOW,
+    REAL,
+    REPO,
+    STEPS,
+    commit,
+    filled_database,
+    page,
+    rows,
+    store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+
+MOMENTS = tuple(f"2024-01-01T00:00:{second:02d}Z" for second in range(8))
+texts = st.one_of(st.none(), st.sampled_from(["", "x", "y", "z"]))
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Item:
+    """What sources say of an item: rich or thin, open or closed, dated or not, in any order."""
+    state = draw(st.sampled_from([None, "open", "closed"]))
+    reasons: dict[str | None, list[str | None]] = {
+        None: [None],
+        "open": [None, "reopened"],
+        "closed": [None, "", "completed", "not_planned"],
+    }
+    closed = st.sampled_from([None, *MOMENTS])
+    return Item(
+        REPO,
+        draw(st.integers(1, 3)),
+        kind=draw(st.sampled_from([None, "issue"])),
+        title=draw(texts),
+        body=draw(texts),
+        state=state,
+        state_reason=draw(st.sampled_from(reasons[state])),
+        closed_at=draw(closed) if state == "closed" else None,
+        comment_count=draw(st.one_of(st.none(), st.integers(0, 3))),
+        is_draft=draw(st.one_of(st.none(), st.booleans())),
+        locked=(locked := draw(st.one_of(st.none(), st.booleans()))),
+        lock_reason=draw(st.sampled_from([None, "spam"])) if locked else None,
+        closed_by=draw(st.sampled_from([None, "ann"])) if state == "closed" else None,
+        labels=draw(st.one_of(st.none(), st.lists(st.sampled_from("ab"), unique=True).map(lambda x: tuple(sorted(x))))),
+        updated_at=draw(st.one_of(st.none(), st.sampled_from(MOMENTS))),
+        source="rest",
+        page_id=draw(st.sampled_from("pqr")),
+    )
 
 
 def cursor(text: str = "{}") -> SyncState:
@@ -140,10 +171,10 @@ def stored(store: Store, repo: str) -> dict[int, dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def shared(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def shared(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """One store for many examples, each under a repository of its own."""
     path = tmp_path_factory.mktemp("merge") / "e.duckdb"
-    shutil.copy(empty_database, path)
+    shutil.copy(new_database, path)
     return Store(path)
 
 
@@ -703,10 +734,10 @@ def small_disk() -> Iterator[Path]:
 
 
 def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
-    empty_database: Path, small_disk: Path, tmp_path: Path
+    new_database: Path, small_disk: Path, tmp_path: Path
 ) -> None:
     path = small_disk / "e.duckdb"
-    shutil.copy(empty_database, path)
+    shutil.copy(new_database, path)
     assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
 
 

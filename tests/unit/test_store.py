@@ -5,18 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
+import shutil
 import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.store import NOON, NOW, REAL, REPO, STEPS, commit, empty_database, filled_database, items, rows, store  # noqa: F401 - fixtures
 from torch_embers import resources
 from torch_embers.errors import (
     EmbersError,
@@ -28,13 +29,64 @@ from torch_embers.errors import (
     StoreMissingError,
     StoreVersionError,
 )
+from torch_embers.mine.pages import make_page
 from torch_embers.normalize import REPLACEMENT, clean_text
 from torch_embers.store import lock, schema, tables
-from torch_embers.store.records import Batch, Item
+from torch_embers.store.records import Batch, Item, Page
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
+NOON = "2024-01-23T12:00:00Z"
+
+
+@pytest.fixture
+def store(new_database: Path, tmp_path: Path) -> Store:
+    """A store of its own for a test."""
+    path = tmp_path / "e.duckdb"
+    shutil.copy(new_database, path)
+    return Store(path)
+
+
+def page(body: bytes = b"[]", request: str = "r") -> Page:
+    return make_page(REPO, "rest", "rest.items", request, body, NOON)
+
+
+def commit(store: Store, *batches: Batch) -> None:
+    with store.writer("test", create=True) as writer:
+        for batch in batches:
+            writer.commit(batch)
+
+
+def rows(store: Store, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query, list(parameters)).fetchall()
+
+
+@pytest.fixture(scope="module")
+def filled_database(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with some blocks of text."""
+    path = tmp_path_factory.mktemp("filled") / "e.duckdb"
+    shutil.copy(new_database, path)
+    chance = random.Random(1)
+    bodies = ["".join(chance.choices("abcdefgh \n", k=3000)) for _ in range(600)]
+    commit(
+        Store(path), Batch(items=[Item(REPO, n, body=b) for n, b in enumerate(bodies, 1)], pages=[page(b"x" * 9999)])
+    )
+    return path
+
+
+REAL = schema.migrations()
+NOW = schema.latest_version()
+STEPS = {
+    NOW + 1: "ALTER TABLE items ADD COLUMN two INTEGER; CREATE TABLE log (step INTEGER); INSERT INTO log VALUES (1)",
+    NOW + 3: "INSERT INTO log VALUES (3)",
+    NOW + 2: "INSERT INTO log VALUES (2)",
+}
+
 
 # ---- schema -----------------------------------------------------------------------------------------------------
 
