@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -9,23 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.fix_tests import (  # noqa: F401 - fixtures
-    ADDED,
-    FILE,
-    REPO,
-    case,
-    changed,
-    clone,
-    fixing,
-    linked,
-    one_test,
-    one_test_database,
-    only,
-    runs,
-    script,
-    stored_run,
-    torch,
-)
+from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
 from torch_embers.errors import InputError
@@ -37,6 +22,7 @@ from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.run.item_report import headline, report_of
@@ -48,6 +34,51 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from helpers.gitlog import Repository
+    from torch_embers.run.fix_tests.link import LinkedTests
+
+
+def linked(clone: Repository, store: Store, **more: str) -> LinkedTests:
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    return link_fix_tests(store, REPO, clone.path, Silent(), jobs=1, **more)
+
+
+TRACE = 'Traceback (most recent call last):\n  File "fix.py", line 3, in test_more\n{}\n'
+
+
+def stored_run(store: Store, version: str, exit_code: int, failure: str = "", frame: str = "") -> None:
+    """A trial run as the ledger keeps it."""
+    stderr = TRACE.format(f'  File "common_utils.py", line 5, in {frame}\n{failure}' if frame else failure)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
+            "VALUES ($v, $v, $v || '+cpu', 'release', 'linux', '3.11', now())",
+            {"v": version},
+        )
+        connection.execute(
+            "INSERT INTO runs BY NAME SELECT case_hash, $v AS build, 'e' AS environment, 'hostile' AS profile, 0 AS batch, "
+            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants ran, 1 pass' AS stdout, "
+            "$e AS stderr, $c AS exit_code, 'exited' AS ended, 0.1 AS duration, 0.1 AS cpu, 1 AS peak_memory, "
+            "'z' AS zygote, 0 AS seed, [] AS guarantees, now() AS ran_at FROM fix_tests WHERE status = 'script'",
+            {"v": version, "e": stderr if failure else "", "c": exit_code},
+        )
+
+
+@pytest.fixture(scope="module")
+def one_test_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one fix test, first released in 2.0.0; to be copied."""
+    folder = tmp_path_factory.mktemp("one")
+    begun = begin(folder / "clone")
+    fixing(begun, test__test_x_py=ADDED)
+    store = Store(folder / "e.duckdb")
+    linked(begun, store)
+    return store.path
+
+
+@pytest.fixture
+def one_test(one_test_database: Path, tmp_path: Path) -> Store:
+    """A copy of that database."""
+    return Store(shutil.copy(one_test_database, tmp_path / "e.duckdb"))
 
 
 def table(store: Store) -> list[tuple[object, ...]]:
@@ -510,19 +541,6 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
 
 
-def test_the_yield_fits_a_terminal_of_80_columns(one_test: Store) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
-    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
-    classed(one_test)
-    done = run_embers("fix-tests", "--database", one_test.path, COLUMNS="80")
-    lines = done.stdout.splitlines()
-    assert max(len(line) for line in lines if not line.endswith(".")) < 80  # sentences wrap
-    [heads] = [line for line in lines if line.startswith("commits")]
-    assert heads.split() == ["commits", "all", "1", "issue", "newest", "hold", "released", "days", "from", "to"]
-    assert "    passes on 2.0.1; fails on 1.13.1, 2.1.2" in lines
-
-
 def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
     done = run_embers("fix-tests", "--database", one_test.path)
     assert "not_run" in done.stdout
@@ -536,3 +554,24 @@ def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
     assert_clean_error(
         run_embers("fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
     )
+
+
+def test_a_changed_test_that_fails_in_front_of_the_change_decides_no_status(clone: Repository, tmp_path: Path) -> None:
+    clone.commit("Add", test__test_x_py=ADDED)
+    changed = ADDED.replace("self.assertEqual(1, 1)", "self.assertEqual(1, 1)\n        self.assertEqual(2, 2)")
+    fixing(clone, test__test_x_py=changed)
+    store = Store(tmp_path / "e.duckdb")
+    linked(clone, store)
+    [(name, code)] = rows(store.path, "SELECT name, code FROM cases")
+    line = next(n for n, text in enumerate(code.split("\n"), 1) if "assertEqual(1, 1)" in text)
+    frame = f'Traceback (most recent call last):\n  File "/x/{name}.py", line {line}, in test_more\nAssertionError: 3\n'
+    stored_run(store, "1.13.1", 1, "AssertionError: 3")
+    stored_run(store, "2.0.1", 0)
+    with store.writer("test") as writer:
+        with writer.transaction() as connection:
+            connection.execute("UPDATE runs SET stderr = $e WHERE exit_code = 1", {"e": frame})
+        class_tests(store, writer, REPO)
+    [found] = rows(store.path, "SELECT class, reason, detail, validated_before FROM fix_test_classes")
+    assert found == ("doubtful", "other_line", "other_line: self.assertEqual(1, 1)", "1.13.1")
+    assert [case for case in bank.load(store) if case.origin == "fix_test"] == []
+    assert rows(store.path, "SELECT subject FROM fix_tests") == [("Mend it (#200)",)]

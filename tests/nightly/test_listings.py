@@ -311,14 +311,6 @@ def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     assert counts(database)[0] == 95
 
 
-def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 95)
-    tracker.before(lambda: [repository.touch(n, title="Moved") for n in range(1, 41)], "/issues", page="6")
-    mined(tracker, database)
-    assert rows(database, "SELECT count(*) FROM items WHERE title = 'Moved'") == [(40,)]
-    assert counts(database)[0] == 95
-
-
 def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: GitHub, database: Path) -> None:
     """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/RESULTS.md)."""
     repository = filled(tracker, 12)

@@ -12,7 +12,6 @@ from support import client, rest, rows
 from torch_embers.mine import runner
 from torch_embers.mine.github.cursor import LinkLoopError
 from torch_embers.mine.github.listing import Listing
-from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.github.rest import timeline
 from torch_embers.store.store import Store
 
@@ -143,20 +142,3 @@ def test_a_timeline_that_leads_in_a_circle_is_a_named_error(tracker: GitHub, lin
     tracker.fault(circle(tracker, f"/issues/1/timeline{link}"), "/timeline", times=30)
     with pytest.raises(LinkLoopError, match="cursor is kept"):
         timeline(rest(tracker.url, REPO, "t"), 1)
-
-
-@pytest.mark.parametrize("page", ["2", "3"])
-def test_no_event_of_an_item_is_lost_when_others_leave_its_timeline(tracker: GitHub, database: Path, page: str) -> None:
-    repository = filled(tracker, 1)
-    for place in range(330):
-        repository.event(1, "labeled", label={"name": f"label {place}"})
-
-    def leave() -> None:
-        repository.events = repository.events[7:]
-
-    tracker.before(leave, "/timeline", page=page)
-    source = rest(tracker.url, REPO, "t")
-    runner.mine(Store(database), NumbersSource(source, [1]), link=False)
-    kept = {event["label"]["name"] for event in repository.events}
-    stored = {label for (label,) in rows(database, "SELECT label FROM events")}
-    assert kept <= stored

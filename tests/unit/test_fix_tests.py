@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from helpers.fix_tests import (  # noqa: F401 - fixtures
-    ADDED,
-    FILE,
-    REPO,
-    case,
-    changed,
-    clone,
-    fixing,
-    one_test,
-    one_test_database,
-    only,
-    runs,
-    script,
-    torch,
-)
+from helpers.fix_tests import ADDED, FILE, REPO, clone, fixing  # noqa: F401 - fixtures
 from helpers.gitlog import Repository
 from torch_embers.errors import InputError
 from torch_embers.mine.git.first_release import Cut, FirstReleases
@@ -32,14 +20,51 @@ from torch_embers.mine.git.fix_commits import TestFile as ChangedFile
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
+from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
 from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
 from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.repro.fix_tests.versions import outlines
 from torch_embers.run.fix_tests import link
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.later import known_tests
+
+if TYPE_CHECKING:
+    from torch_embers.repro.case import Case
+
+
+def script(text: str, owner: str = "TestThing", test: str = "test_new") -> str:
+    return make_script(read(textwrap.dedent(text)), owner, test, fix_test_rules.load()).code
+
+
+def runs(code: str, folder: Path | None = None) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def changed(before: str | None, after: str) -> list[tuple[str, str, str]]:
+    return [tuple(found) for found in changed_tests(read(before) if before is not None else None, read(after))]
+
+
+@pytest.fixture
+def torch(tmp_path: Path) -> Path:
+    """A folder with a package torch that has one submodule, which it does not load itself."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "_deep.py").write_text("zero = 0")
+    return tmp_path
+
+
+def only(after: bytes | None, before: bytes | None = None) -> tuple[str | None, str]:
+    [found] = scripts_of_commit([FileOfTests("test/test_x.py", after, before)], fix_test_rules.load())
+    return found.reason, found.detail
+
+
+def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
+    made = ScriptOfTest("print()", verbatim, ())
+    return case_of(FoundTest("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)
 
 
 def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
@@ -248,11 +273,6 @@ def test_packages_that_only_other_tests_of_the_file_need_refuse_nothing() -> Non
             "return x + SIZE", "return x + SIZE + len(os.sep) - 1"
         )
     )
-
-
-def test_of_several_obstacles_the_first_of_the_file_is_the_reason() -> None:
-    text = FILE.replace("import os", "from test_other import other\nimport torchvision")
-    assert refused(text.replace("return x + SIZE", "return torchvision, other")) == "needs_test_module"
 
 
 def test_a_skipped_or_expected_failure_says_nothing() -> None:

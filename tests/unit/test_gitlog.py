@@ -68,12 +68,6 @@ def test_names_and_messages_that_are_no_utf8_are_kept_readable(repository: Repos
     assert json.dumps([commit.message for commit in batch.commits]).isascii()
 
 
-def test_a_declared_encoding_is_converted(repository: Repository) -> None:
-    repository("config", "i18n.commitEncoding", "latin-1")
-    repository.commit("Gr\u00fc\u00dfe".encode("latin-1"), a_py="1\n")
-    assert mine(repository.path)[0].commits[0].subject == "Gr\u00fc\u00dfe"
-
-
 def test_a_second_run_reads_only_what_is_new(repository: Repository) -> None:
     repository.commit("One", a_py="1\n")
     repository("tag", "v1.0.0")
