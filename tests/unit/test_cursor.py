@@ -201,13 +201,6 @@ def test_reading_a_quiet_tracker_costs_about_one_request_a_page() -> None:
     assert tracker.fetches <= 1000 / 48 + 2
 
 
-def test_a_second_that_fills_many_pages_is_passed() -> None:
-    tracker = Tracker([5] * 40 + [9], 3)
-    seen: set[Seen] = set()
-    run_forward(tracker, None, None, seen)
-    assert tracker.state() <= seen
-
-
 @pytest.mark.parametrize("expires", ["rest", "top"])
 def test_an_expired_link_starts_that_part_again(expires: str) -> None:
     tracker = Tracker(list(range(12)), 2)
@@ -300,12 +293,6 @@ def test_a_limit_of_the_listing_ends_the_walk_and_is_remembered() -> None:
     tracker.versions += [0] * 30
     *_, (_, cursor) = sweep(fetch, cursor)
     assert (cursor.high, cursor.limited) == (moment(59), moment(54))
-
-
-def test_an_empty_tracker_ends_at_once_and_is_asked_again_next_time() -> None:
-    tracker = Tracker([], 3)
-    assert run_forward(tracker, None, None, set()) == "{}"
-    assert run_sweep(tracker, None, None, set()) == "{}"
 
 
 # ---- cursors as text --------------------------------------------------------------------------------------------

@@ -39,6 +39,11 @@ def read(*lines: dict[str, Any] | str) -> Any:
     return dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, "x", body.encode()))
 
 
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "e.duckdb")
+
+
 def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         for statement in statements:
@@ -190,8 +195,7 @@ def test_evidence_is_not_older_than_its_issue() -> None:
         dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
 
 
-def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> None:
     rows = put(
         store,
         item(1, reason="not_planned"),
@@ -223,8 +227,7 @@ def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) ->
     }
 
 
-def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(store: Store) -> None:
     rows = put(
         store,
         *(line for number in (1, 2, 3) for line in (item(number, reason="not_planned"), closing(number, "closed", 3))),
@@ -236,8 +239,7 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
 
 
-def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(store: Store) -> None:
     twice = [
         closing(number, kind, day)
         for number in (1, 2, 3)
@@ -260,8 +262,7 @@ def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last
     }
 
 
-def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_reading_without_a_day_does_not_outlive_a_reopening(store: Store) -> None:
     put(
         store,
         item(1, reason="completed"),
@@ -286,8 +287,7 @@ def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) ->
     }
 
 
-def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(store: Store) -> None:
     put(
         store,
         item(20, kind="pull", merged="TIMESTAMP '2024-01-05'"),
@@ -311,8 +311,7 @@ def closings(store: Store) -> dict[int, tuple[Any, ...]]:
     return {row[0]: row[1:] for row in found}
 
 
-def test_the_last_closing_says_who_and_through_what_and_with_which_words(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_the_last_closing_says_who_and_through_what_and_with_which_words(store: Store) -> None:
     put(
         store,
         item(1, reason="not_planned"),

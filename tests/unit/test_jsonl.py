@@ -520,10 +520,6 @@ def test_rows_of_the_wrong_length_and_bad_text_do_not_stop_a_table(tmp_path: Pat
 # ---- shapes of data/record_shapes.toml --------------------------------------------------------------------------
 
 
-def test_every_shape_is_tested_here() -> None:
-    assert {s.id for s in shapes()} == {"mhnurf", "issue_to_fix", "issue_listing", "label_table"}
-
-
 def test_the_shape_mhnurf() -> None:
     row = {"Number": "123", "Title": "T", "Body": "B", "Codes": "[]", "class": "1", "State": "closed"}
     batch = one(
