@@ -448,30 +448,22 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
     assert bank.load(one_test, [case.name]) == [case]
 
 
-def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_again(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("failure", "unread", "unclear"), [("after", "fails_after", False), ("before", "validated", True)]
+)
+def test_what_readers_saw_decides_whether_a_failure_after_or_before_the_fix_counts(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch, failure: Any, unread: str, unclear: bool
 ) -> None:
     fails_before_and_passes_after(one_test)
-    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
-    assert classed(one_test)[0] == "fails_after"
-    assert counted(one_test) == []
+    if failure == "after":
+        stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == unread
     [case] = bank.load(one_test, ["123"], REPO)
-    for verdict, expected in (("wrong", []), ("unclear", []), ("right", [case])):
-        read = reviews.Review(case=case.name, failure="after", annotator="a", verdict=verdict, why="read")
+    assert counted(one_test) == ([] if failure == "after" else [case])
+    for verdict, counts in (("wrong", False), ("unclear", unclear), ("right", True)):
+        read = reviews.Review(case=case.name, failure=failure, annotator="a", verdict=verdict, why="read")
         monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
-        assert counted(one_test) == expected
-
-
-def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fails_before_and_passes_after(one_test)
-    assert classed(one_test)[0] == "validated"
-    [case] = bank.load(one_test, ["123"], REPO)
-    for verdict, expected in (("wrong", []), ("unclear", [case]), ("right", [case])):
-        read = reviews.Review(case=case.name, failure="before", annotator="a", verdict=verdict, why="read")
-        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
-        assert counted(one_test) == expected
+        assert counted(one_test) == ([case] if counts else [])
 
 
 NO_SIGNATURE = "received an invalid combination of arguments -"
