@@ -305,15 +305,6 @@ def state_of(store: Store) -> tuple[Any, ...]:
     return tuple(value(store, f"SELECT count(*) FROM {t}") for t in ("raw_pages", "items", "sync_state"))
 
 
-def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Store) -> None:
-    with store.writer("test", create=True) as writer:
-        with pytest.raises(ZeroDivisionError), writer.transaction() as connection:
-            connection.execute("INSERT INTO sync_state VALUES ('r', 's', 't', '{}', now()::TIMESTAMP)")
-            raise ZeroDivisionError
-        writer.commit(Batch(items=[Item(REPO, 2)]))
-    assert state_of(store) == (0, 1, 0)
-
-
 def test_a_batch_whose_last_table_fails_leaves_nothing_of_the_others(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,17 +386,6 @@ WRITE_ON = """
             if number == 1:
                 print("ready", flush=True)
 """
-
-
-def test_a_second_writer_is_told_who_holds_the_lock(store: Store) -> None:
-    with (
-        python(HOLD_LOCK, store.path) as holder,
-        pytest.raises(StoreBusyError) as caught,
-        store.writer("second", create=True),
-    ):
-        pass
-    assert "embers mine --source test" in str(caught.value)
-    assert f"process {holder.pid}" in str(caught.value)
 
 
 def test_a_second_writer_in_the_same_process_is_refused_too(store: Store) -> None:

@@ -563,11 +563,3 @@ def test_a_server_that_is_not_there_is_soon_called_unreachable() -> None:
     with client(server, "a") as (made, slept), pytest.raises(NotReachableError, match="cannot be reached"):
         made.get("/x")
     assert len(slept.pauses) <= 2
-
-
-def test_the_next_page_is_where_the_link_header_says() -> None:
-    link = '<http://127.0.0.1/next?page=2&a=b%2Cc>; rel="next", <http://127.0.0.1/last>; rel="last"'
-    with serving(Reply(data=[], headers={"Link": link})) as server, client(server, "a") as (made, _):
-        answer = made.get("/x")
-        assert answer.link("next") == "http://127.0.0.1/next?page=2&a=b%2Cc"
-        assert answer.link("prev") is None
