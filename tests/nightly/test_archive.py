@@ -40,6 +40,13 @@ def stored(database: Path, *events: Mapping[str, Any]) -> tuple[Any, ...]:
     return item
 
 
+def test_an_older_event_never_overwrites_a_newer_state(database: Path) -> None:
+    newer = event("IssuesEvent", {"action": "closed", "issue": issue(state="closed", title="new", updated_at=LATER)})
+    older = event("IssuesEvent", {"action": "opened", "issue": issue(title="old", author_association="MEMBER")})
+    for events in ((newer, older), (older, newer)):
+        assert stored(database, *events)[:4] == ("closed", "new", "B", "MEMBER")
+
+
 def test_an_old_text_gets_no_new_time_from_a_late_event_whatever_the_order_of_the_lines(database: Path) -> None:
     comment, link = {"id": 9, "body": "c", "created_at": NOON}, {"merged_at": None}
     old, new = (
@@ -51,6 +58,13 @@ def test_an_old_text_gets_no_new_time_from_a_late_event_whatever_the_order_of_th
     for events in itertools.permutations((old, new, last)):
         assert stored(database, *events)[:5] == ("open", "2", "B", None, "main")
     assert [(item.title, item.updated_at) for item in read(last, old).items] == [("1", NOON), (None, LAST)]
+
+
+def test_a_reopened_issue_has_no_closing_time_left(database: Path) -> None:
+    closed = event("IssuesEvent", {"action": "closed", "issue": issue(state="closed", closed_at=NOON)})
+    opened = event("IssuesEvent", {"action": "reopened", "issue": issue(updated_at=LATER)}, id="2")
+    for events in ((closed, opened), (opened, closed)):
+        assert stored(database, *events)[::5] == ("open", None)
 
 
 _JSON = st.recursive(
