@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,6 +144,19 @@ def test_single_numbers_are_mined_alone_and_a_wrong_number_is_told(
 def test_an_unknown_repository_is_named(tracker: GitHub, database: Path) -> None:
     with pytest.raises(UnknownRepositoryError, match="nobody/nothing"):
         runner.mine(Store(database), rest(tracker.url, "nobody/nothing", "t"))
+
+
+def test_raw_pages_hold_no_token(tracker: GitHub, written: Repository, database: Path) -> None:
+    token = "a-token-of-this-test"
+    source = rest(tracker.url, REPO, token)
+    source.client.budget = 4
+    runner.mine(Store(database), source)
+    for (request,) in rows(database, "SELECT request FROM raw_pages"):
+        assert token not in request
+    for pages in Store(database).pages():
+        for page in pages:
+            assert json.loads(page.body) is not None
+            assert token.encode() not in page.body
 
 
 # ---- every fault that a list can meet

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from support import eventually, example_count
@@ -181,6 +181,9 @@ def shared(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Stor
 _counter = iter(range(10**9))
 
 
+SAID = Item(REPO, 1, source="rest", page_id="p")
+
+
 def parts_of(arrived: list[Item], cuts: list[int]) -> list[list[Item]]:
     edges = [0, *sorted({c % (len(arrived) + 1) for c in cuts}), len(arrived)]
     return [arrived[a:b] for a, b in itertools.pairwise(edges) if a < b]
@@ -197,6 +200,21 @@ def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple
 
 @settings(max_examples=example_count(14), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
+@example(
+    [
+        replace(SAID, title="first", updated_at=MOMENTS[1]),
+        replace(SAID, body="newer than the next title", updated_at=MOMENTS[3]),
+        replace(SAID, title="second", updated_at=MOMENTS[2]),
+    ],
+    [1, 2],
+)
+@example(
+    [
+        replace(SAID, state="closed", state_reason="completed", closed_at=MOMENTS[1], updated_at=MOMENTS[1]),
+        replace(SAID, state="open", state_reason="reopened", updated_at=MOMENTS[2]),
+    ],
+    [1],
+)
 def test_per_column_the_newest_statement_wins_wherever_batches_end(
     shared: Store, arrived: list[Item], cuts: list[int]
 ) -> None:

@@ -297,3 +297,21 @@ def test_a_place_whose_cursor_is_refused_is_found_from_the_top(listing: str) -> 
     assert {row["number"] for row in outcome} == {2, 3, 5, 6, None}
     assert [(row["place"], row["whole"]) for row in outcome if row["number"] is None] == [(place, True)]
     assert graphql_answers.from_the_top(place.replace(f'"above": "{times[2]}"', '"above": null'), 100) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {"data": None},
+        {"data": {"repository": None}},
+        {"data": {"repository": {"issues": None}}},
+        {"data": {"repository": {"issues": {"nodes": None, "pageInfo": {"hasNextPage": False}}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": None}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"hasNextPage": True, "endCursor": None}}}}},
+        {"data": {"repository": {"issues": {"nodes": [], "pageInfo": {"endCursor": None}}}}},
+    ],
+)
+def test_a_listing_with_a_gap_is_none(data: object) -> None:
+    assert graphql_answers.defect("repository", "issues")(data) is not None
