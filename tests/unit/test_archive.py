@@ -339,6 +339,13 @@ def test_a_file_of_many_events_takes_several_pages_and_one_cursor(
     assert [len(batch.cursors) for batch in batches] == [0, 0, 1]
 
 
+def test_quiet_files_move_the_cursor_together(tmp_path: Path) -> None:
+    for hour in range(10):
+        write_hour(tmp_path / f"2024-01-01-{hour}.json.gz", event("PushEvent", {}))
+    batches = list(ArchiveSource(REPO, [str(tmp_path)]).batches({}))
+    assert [len(json.loads(batch.cursors[0].cursor)["files"]) for batch in batches] == [8, 10]
+
+
 def test_a_window_of_time_skips_hours_and_events_outside_and_keeps_its_own_cursor(tmp_path: Path) -> None:
     hours(tmp_path)
     write_hour(
