@@ -12,7 +12,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import duckdb
 import pytest
 from hypothesis import settings
 
@@ -182,15 +181,6 @@ def rest(url: str, repo: str, *tokens: str, page_size: int = 100, **scope: Any) 
 def graphql(url: str, repo: str, token: str = "token-one", **scope: Any) -> GraphqlSource:
     """A GraphQL source of a stand-in."""
     return GraphqlSource(client(url, token), Scope(repo, **scope))
-
-
-def is_database(path: Path) -> bool:
-    """Whether DuckDB can open a file."""
-    try:
-        duckdb.connect(str(path), read_only=True).close()
-    except duckdb.Error:
-        return False
-    return True
 
 
 CASE_CODE = """

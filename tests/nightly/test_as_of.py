@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from support import example_count
 from torch_embers.store.records import Batch, Event, Item
 from torch_embers.store.store import Store
+from unit.test_store import store  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,21 +29,6 @@ def day(number: float) -> datetime:
 
 def text(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("as_of") / "empty.duckdb"
-    with Store(path).writer("test", create=True):
-        pass
-    return path
-
-
-@pytest.fixture
-def store(template: Path, tmp_path: Path) -> Store:
-    path = tmp_path / "e.duckdb"
-    shutil.copy(template, path)
-    return Store(path)
 
 
 def answers(store: Store, moment: datetime) -> dict[int, dict[str, Any]]:
@@ -148,26 +134,6 @@ def lived() -> History:
     return history
 
 
-@pytest.mark.parametrize(
-    ("when", "state", "title", "labels"),
-    [
-        (0, "open", "first", ()),
-        (1, "open", "first", ("bug",)),
-        (2.5, "closed", "first", ("bug",)),
-        (3.5, "closed", "title 2", ("bug",)),
-        (4.5, "open", "title 2", ("bug",)),
-        (5.2, "open", "title 2", ()),
-        (7, "closed", "title 2", ("mps",)),
-    ],
-)
-def test_a_day_in_a_known_life(store: Store, when: float, state: str, title: str, labels: tuple[str, ...]) -> None:
-    load(store, lived())
-    [row] = answers(store, day(when)).values()
-    assert (row["state"], row["title"], row["labels"]) == (state, title, labels)
-    assert row["state_known"]
-    assert row["labels_known"]
-
-
 def test_a_merged_pull_request_is_closed(store: Store) -> None:
     pull = Item(REPO, 1, kind="pull", state="closed", created_at=text(day(0)), history=True, labels=())
     merged = Event(REPO, 1, "1", "merged", created_at=text(day(1)))
@@ -219,9 +185,9 @@ def lives(draw: st.DrawFn) -> list[History]:
 
 
 @pytest.fixture(scope="module")
-def shared(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def shared(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     path = tmp_path_factory.mktemp("lives") / "e.duckdb"
-    shutil.copy(template, path)
+    shutil.copy(new_database, path)
     return Store(path)
 
 

@@ -52,11 +52,11 @@ def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
     tracker: GitHub, database: Path, tmp_path: Path, off: timedelta, which: str
 ) -> None:
     repository = filled(tracker, 12, pulls=6)
-    repository.touch(3, milestone={"title": "2.0"}, user={"login": "zoe"})
+    repository.touch(3, milestone={"title": "2.0"}, user={"login": "zoe"}, state="closed", closed_by={"login": "cid"})
     changed, gone, _ = (repository.comment(number) for number in (3, 3, 5))
     with clock(off if which == "first" else timedelta()):
         runner.mine(Store(database), rest(tracker.url, REPO, "t"))
-    repository.touch(3, title="Changed", milestone=None, user=None)
+    repository.touch(3, title="Changed", milestone=None, user=None, closed_by=None)
     repository.label(4, "module: mps")
     changed |= {"body": "Changed", "updated_at": repository.touch(3)["updated_at"]}
     repository.comment(5)
@@ -69,7 +69,8 @@ def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
     fresh = tmp_path / "fresh.duckdb"
     runner.mine(Store(fresh), rest(tracker.url, REPO, "t"))
     assert differing(database, fresh) == {}
-    assert rows(database, "SELECT title, milestone, author FROM items WHERE number = 3") == [("Changed", "", "")]
+    shown = "SELECT title, milestone, author, coalesce(closed_by, '') FROM items WHERE number = 3"
+    assert rows(database, shown) == [("Changed", "", "", "")]
     assert rows(database, f"SELECT * FROM comments WHERE comment_id = '{gone['id']}'") == []
     runner.replay(Store(database))
     assert differing(database, fresh) == {}

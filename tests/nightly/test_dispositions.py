@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read_as
 from support import run_embers
 from torch_embers.mine.files import dispositions
 from torch_embers.mine.pages import make_page
-from torch_embers.store.store import Store
+from unit.test_dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from torch_embers.store.store import Store
 
 
 def said(number: int, what: str) -> tuple[str, ...]:
@@ -34,8 +33,7 @@ def in_comment(number: int, relation: str, target: int, of: int) -> str:
     )
 
 
-def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(store: Store) -> None:
     rows = put(
         store,
         item(1, reason="completed"),
@@ -83,8 +81,7 @@ def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(tmp_path:
         assert connection.execute("SELECT duplicate_of FROM item_dispositions WHERE number = 3").fetchall() == [(50,)]
 
 
-def test_lines_that_left_the_file_are_gone_also_after_a_replay(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_lines_that_left_the_file_are_gone_also_after_a_replay(store: Store) -> None:
 
     def stored() -> list[tuple[int, str]]:
         with store.read() as connection:
@@ -103,8 +100,7 @@ def test_lines_that_left_the_file_are_gone_also_after_a_replay(tmp_path: Path) -
     assert stored() == [(1, "second reader")]
 
 
-def test_contradictions_are_unknown_with_what_was_seen(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_contradictions_are_unknown_with_what_was_seen(store: Store) -> None:
     read_as = (
         "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, confidence, "
         f"source) VALUES ('{REPO}', %d, '%s', 'comment', 'read', 'automated', '%s', %s, 'catalog')"
@@ -162,9 +158,8 @@ def test_contradictions_are_unknown_with_what_was_seen(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("day", ["2023-05-01", "2024-01-03", "2024-01-04", None])
 def test_a_closing_that_contradicts_a_reading_counts_if_it_is_later_or_nobody_knows(
-    tmp_path: Path, day: str | None
+    store: Store, day: str | None
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
     put(
         store,
         item(1, reason="not_planned"),
@@ -202,8 +197,7 @@ def test_a_closing_that_contradicts_a_reading_counts_if_it_is_later_or_nobody_kn
         assert ("which is later is not known" in evidence) == (day is None)
 
 
-def test_show_says_who_closed_it_through_what_and_with_which_words(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_show_says_who_closed_it_through_what_and_with_which_words(store: Store) -> None:
     put(
         store,
         item(1, reason="completed"),
@@ -383,6 +377,6 @@ FIXED = {
     ],
 )
 def test_what_stands_against_a_closing_makes_it_unknown(
-    tmp_path: Path, statements: tuple[str, ...], disposition: str
+    store: Store, statements: tuple[str, ...], disposition: str
 ) -> None:
-    assert put(Store(tmp_path / "e.duckdb"), *statements)[1][0] == disposition
+    assert put(store, *statements)[1][0] == disposition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,23 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.fix_tests import (  # noqa: F401 - fixtures
-    ADDED,
-    FILE,
-    REPO,
-    case,
-    changed,
-    clone,
-    fixing,
-    linked,
-    one_test,
-    one_test_database,
-    only,
-    runs,
-    script,
-    stored_run,
-    torch,
-)
+from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
 from torch_embers.errors import InputError
@@ -38,6 +22,7 @@ from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.run.item_report import headline, report_of
@@ -49,6 +34,67 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from helpers.gitlog import Repository
+    from torch_embers.repro.case import Case
+    from torch_embers.run.fix_tests.link import LinkedTests
+
+
+def linked(clone: Repository, store: Store, **more: str) -> LinkedTests:
+    with store.writer("test", create=True) as writer, writer.transaction():
+        pass
+    return link_fix_tests(store, REPO, clone.path, Silent(), jobs=1, **more)
+
+
+TRACE = 'Traceback (most recent call last):\n  File "fix.py", line 3, in test_more\n{}\n'
+
+
+def stored_run(store: Store, version: str, exit_code: int, failure: str = "", frame: str = "") -> None:
+    """A trial run as the ledger keeps it."""
+    stderr = TRACE.format(f'  File "common_utils.py", line 5, in {frame}\n{failure}' if frame else failure)
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
+            "VALUES ($v, $v, $v || '+cpu', 'release', 'linux', '3.11', now())",
+            {"v": version},
+        )
+        connection.execute(
+            "INSERT INTO runs BY NAME SELECT case_hash, $v AS build, 'e' AS environment, 'hostile' AS profile, 0 AS batch, "
+            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants ran, 1 pass' AS stdout, "
+            "$e AS stderr, $c AS exit_code, 'exited' AS ended, 0.1 AS duration, 0.1 AS cpu, 1 AS peak_memory, "
+            "'z' AS zygote, 0 AS seed, [] AS guarantees, now() AS ran_at FROM fix_tests WHERE status = 'script'",
+            {"v": version, "e": stderr if failure else "", "c": exit_code},
+        )
+
+
+def fails_before_and_passes_after(store: Store) -> None:
+    stored_run(store, "1.13.1", 1, "AssertionError: 3 != 4")
+    stored_run(store, "2.0.1", 0)
+
+
+def counted(store: Store) -> list[Case]:
+    """Fix tests that are run without being named."""
+    return [case for case in bank.load(store) if case.origin == "fix_test"]
+
+
+@pytest.fixture(scope="module")
+def one_test_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with one fix test, first released in 2.0.0; to be copied."""
+    folder = tmp_path_factory.mktemp("one")
+    begun = begin(folder / "clone")
+    fixing(begun, test__test_x_py=ADDED)
+    store = Store(folder / "e.duckdb")
+    linked(begun, store)
+    return store.path
+
+
+@pytest.fixture
+def one_test(one_test_database: Path, tmp_path: Path) -> Store:
+    """A copy of that database."""
+    return Store(shutil.copy(one_test_database, tmp_path / "e.duckdb"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "e.duckdb")
 
 
 def table(store: Store) -> list[tuple[object, ...]]:
@@ -57,9 +103,8 @@ def table(store: Store) -> list[tuple[object, ...]]:
     )
 
 
-def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, tmp_path: Path) -> None:
+def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, store: Store) -> None:
     sha = fixing(clone, test__test_x_py=ADDED)
-    store = Store(tmp_path / "e.duckdb")
     done = linked(clone, store)
     assert (done.commits, done.read, done.tests) == (1, 1, {"script": 1})
     assert table(store) == [(["123"], "test/test_x.py", "test_more", "script", None)]
@@ -74,8 +119,7 @@ def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Reposi
     assert ("runner",) in rows(store.path, "SELECT action FROM edits")
 
 
-def test_a_second_run_reads_only_what_is_new(clone: Repository, tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_second_run_reads_only_what_is_new(clone: Repository, store: Store) -> None:
     fixing(clone, test__test_x_py=ADDED)
     linked(clone, store)
     assert linked(clone, store).read == 0
@@ -101,9 +145,8 @@ def as_fresh(clone: Repository, store: Store, tmp_path: Path) -> bool:
 
 
 def test_a_second_run_says_what_a_fresh_one_says_when_the_clone_says_more(
-    clone: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    clone: Repository, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
     sha = fixing(clone, test__test_x_py=ADDED)
     blob = clone("rev-parse", "HEAD:test/test_x.py")
     place = clone.path / ".git" / "objects" / blob[:2] / blob[2:]
@@ -191,12 +234,11 @@ def test_a_run_that_stopped_in_the_middle_goes_on_where_it_was(
     assert as_fresh(clone, store, tmp_path)
 
 
-def test_a_clone_without_its_trees_gives_a_reason_per_commit(clone: Repository, tmp_path: Path) -> None:
+def test_a_clone_without_its_trees_gives_a_reason_per_commit(clone: Repository, tmp_path: Path, store: Store) -> None:
     fixing(clone, test__test_x_py=ADDED)
     tree = clone("rev-parse", "HEAD:test")
     place = clone.path / ".git" / "objects" / tree[:2] / tree[2:]
     place.rename(tmp_path / "kept")
-    store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
     assert table(store) == [(["123"], None, None, "not_possible", "not_readable")]
     (tmp_path / "kept").rename(place)
@@ -204,34 +246,31 @@ def test_a_clone_without_its_trees_gives_a_reason_per_commit(clone: Repository, 
     assert table(store)[0][3] == "script"
 
 
-def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, tmp_path: Path) -> None:
+def test_commits_without_a_test_that_can_be_used_keep_a_reason(clone: Repository, store: Store) -> None:
     fixing(clone, "Fixes #1", torch__nn_py="x = 1")
     fixing(clone, "Fixes #2", test__test_x_py=FILE.replace("x + SIZE", "SIZE + x").replace("test_new", "test_before"))
     fixing(clone, " ".join(f"Fixes #{n}." for n in range(30, 40)), test__test_x_py=ADDED)
     bad = fixing(clone, "Fixes #4", test__test_y_py=FILE)
     clone.commit(f'Revert "Mend it"\n\nThis reverts commit {bad}.', test__test_y_py="")
-    store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
     found = rows(store.path, "SELECT issues[1], reason FROM fix_tests ORDER BY committed_at DESC, path, test")
     assert found == [("4", "reverted"), ("30", "many_issues"), ("2", "no_test_changed"), ("1", "no_test_file")]
 
 
-def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Repository, tmp_path: Path) -> None:
+def test_a_commit_that_changes_a_dozen_tests_and_more_makes_no_script(clone: Repository, store: Store) -> None:
     many = "".join(f"    def test_{n}(self):\n        self.assertEqual({n}, {n})\n\n" for n in range(13))
     fixing(
         clone,
         test__test_x_py=FILE.replace("test_new", "test_before").replace("    def test_old", f"{many}    def test_old"),
     )
-    store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
     assert rows(store.path, "SELECT status, reason, count(*) FROM fix_tests GROUP BY ALL") == [
         ("not_possible", "many_tests", 13)
     ]
 
 
-def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, tmp_path: Path) -> None:
+def test_what_became_of_a_test_later_is_noted_and_it_stays(clone: Repository, store: Store) -> None:
     fixing(clone, test__test_x_py=ADDED)
-    store = Store(tmp_path / "e.duckdb")
     found = []
     for text in (ADDED, ADDED.replace("(1, 1)", "(2, 2)"), FILE, "print 'two'"):
         clone.commit("Go on", test__test_x_py=text)
@@ -250,33 +289,11 @@ def test_mining_a_clone_makes_scripts_of_its_fix_tests_when_asked(clone: Reposit
     assert_clean_error(run_embers("mine", "--fix-tests", "--database", database), 3, "--source git CLONE")
 
 
-def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, tmp_path: Path) -> None:
+def test_a_test_of_a_renamed_file_is_compared_with_the_old_file(clone: Repository, store: Store) -> None:
     clone("mv", "test/test_x.py", "test/test_y.py")
     fixing(clone, test__test_y_py=ADDED)
-    store = Store(tmp_path / "e.duckdb")
     linked(clone, store)
     assert [row[1:3] for row in table(store)] == [("test/test_y.py", "test_more")]
-
-
-def test_a_clone_without_the_contents_gives_a_reason_per_file(clone: Repository, tmp_path: Path) -> None:
-    fixing(clone, test__test_x_py=ADDED)
-    blob = clone("rev-parse", "HEAD:test/test_x.py")
-    (clone.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    store = Store(tmp_path / "e.duckdb")
-    linked(clone, store)
-    assert [row[3:] for row in table(store)] == [("not_possible", "not_readable")]
-
-
-def test_no_process_is_started_per_commit(clone: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1, 31):
-        fixing(clone, f"Fixes #{number}", test__test_x_py=ADDED + f"\n# {number}\n")
-    opened = Clone(clone.path)
-    tip = revision_of(opened, "HEAD")
-    started: list[object] = []
-    really = subprocess.Popen
-    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(a) or really(*a, **k))
-    assert len(fix_commits(opened, REPO, tip, ["test/"])) == 30
-    assert len(started) == 2
 
 
 def classed(store: Store) -> tuple[object, ...]:
@@ -326,10 +343,9 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
 
 
 def test_a_validated_test_gets_the_signature_of_its_failure_and_is_run_like_every_case(one_test: Store) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
+    fails_before_and_passes_after(one_test)
     assert classed(one_test) == ("validated", None, ["1.13.1"], ["2.0.1"], [], "1.13.1")
-    [case] = [case for case in bank.load(one_test) if case.origin == "fix_test"]
+    [case] = counted(one_test)
     assert (case.signature_texts, case.known_bad) == (("AssertionError: N != N",), ("1.13.1",))
     assert PROFILES[case.origin] == "hostile"
     fixed = {(REPO, 123): Tracked("closed", "fixed")}
@@ -344,10 +360,9 @@ def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store
     with one_test.writer("test") as writer, writer.transaction() as connection:
         bank.save(connection, [by_hand])
     assert [found["origin"] for found in report_of(one_test, REPO, 123).cases] == ["curated", "fix_test"]
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
+    fails_before_and_passes_after(one_test)
     classed(one_test)
-    [fix] = [found for found in bank.load(one_test) if found.origin == "fix_test"]
+    [fix] = counted(one_test)
     closed = {(REPO, 123): Tracked("closed", "fixed")}
     for seen, status in (("absent", "fixed"), ("occurs", "regressed"), ("not_seen", "undecided")):
         verdicts = {by_hand.hash: ["occurs", "absent", "absent"], fix.hash: ["occurs", "absent", seen]}
@@ -357,8 +372,7 @@ def test_a_fix_test_counts_behind_a_curated_case_and_both_decide(one_test: Store
 def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what_a_clone_says(
     one_test: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
+    fails_before_and_passes_after(one_test)
     classed(one_test)
     facts = tmp_path / "facts.csv"
     with one_test.read() as connection:
@@ -401,8 +415,7 @@ def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
     link_repros(one_test, None, Silent())
     told = "SELECT status, reason FROM extractions"
     assert rows(one_test.path, told) == [("not_possible", "prose_only")]
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
+    fails_before_and_passes_after(one_test)
     classed(one_test)
     link_repros(one_test, None, Silent())
     assert rows(one_test.path, told) == [("fix_test", None)]
@@ -430,37 +443,27 @@ def test_a_traceback_that_was_cut_leaves_the_outcome_of_the_run(one_test: Store)
 def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: Store) -> None:
     stored_run(one_test, "2.0.1", 0)
     assert classed(one_test)[0] == "never_seen"
-    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    assert counted(one_test) == []
     [case] = bank.load(one_test, ["123"], REPO)
     assert bank.load(one_test, [case.name]) == [case]
 
 
-def test_a_test_that_fails_after_its_fix_counts_only_where_a_reader_saw_the_bug_again(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("failure", "unread", "unclear"), [("after", "fails_after", False), ("before", "validated", True)]
+)
+def test_what_readers_saw_decides_whether_a_failure_after_or_before_the_fix_counts(
+    one_test: Store, monkeypatch: pytest.MonkeyPatch, failure: Any, unread: str, unclear: bool
 ) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
-    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
-    assert classed(one_test)[0] == "fails_after"
-    assert [case for case in bank.load(one_test) if case.origin == "fix_test"] == []
+    fails_before_and_passes_after(one_test)
+    if failure == "after":
+        stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
+    assert classed(one_test)[0] == unread
     [case] = bank.load(one_test, ["123"], REPO)
-    for verdict, counted in (("wrong", []), ("unclear", []), ("right", [case])):
-        read = reviews.Review(case=case.name, failure="after", annotator="a", verdict=verdict, why="read")
+    assert counted(one_test) == ([] if failure == "after" else [case])
+    for verdict, counts in (("wrong", False), ("unclear", unclear), ("right", True)):
+        read = reviews.Review(case=case.name, failure=failure, annotator="a", verdict=verdict, why="read")
         monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
-        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
-
-
-def test_a_validated_test_that_a_reader_found_wrong_counts_no_more(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
-    assert classed(one_test)[0] == "validated"
-    [case] = bank.load(one_test, ["123"], REPO)
-    for verdict, counted in (("wrong", []), ("unclear", [case]), ("right", [case])):
-        read = reviews.Review(case=case.name, failure="before", annotator="a", verdict=verdict, why="read")
-        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
-        assert [found for found in bank.load(one_test) if found.origin == "fix_test"] == counted
+        assert counted(one_test) == ([case] if counts else [])
 
 
 NO_SIGNATURE = "received an invalid combination of arguments -"
@@ -513,8 +516,7 @@ def test_a_failure_of_the_harness_says_nothing(
 def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test: Store) -> None:
     assert "no share can be given" in yield_of(one_test, REPO).sentence()
     assert yield_of(one_test, REPO).decided() == "No test was run yet."
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
+    fails_before_and_passes_after(one_test)
     stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
     assert classed(one_test)[0] == "fails_after"
     found = yield_of(one_test, REPO)
@@ -526,23 +528,10 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
     assert "Of 6 tests that ran and need no accelerator, 6 (100 %, " in replace(found, rows=others).decided()
     assert (found.alive.issues, found.alive.fails, found.alive.open) == (1, 1, 1)
     assert "tests of 1 were run and of 1 decided. Of 1 issues" in found.sentence()
-    counted = [[row[key] for key in ("class", "commits", "released", "on_newest", "holds")] for row in found.merged]
-    assert counted == [["fails_after", 1, 1, 1, 0], ["all", 1, 1, 1, 0]]
+    merged = [[row[key] for key in ("class", "commits", "released", "on_newest", "holds")] for row in found.merged]
+    assert merged == [["fails_after", 1, 1, 1, 0], ["all", 1, 1, 1, 0]]
     assert found.counted("folder", "class") == [("test", "fails_after", 1)]
     assert [row["test"] for row in found.failing] == ["TestThing.test_more"]
-
-
-def test_the_yield_fits_a_terminal_of_80_columns(one_test: Store) -> None:
-    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
-    stored_run(one_test, "2.0.1", 0)
-    stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
-    classed(one_test)
-    done = run_embers("fix-tests", "--database", one_test.path, COLUMNS="80")
-    lines = done.stdout.splitlines()
-    assert max(len(line) for line in lines if not line.endswith(".")) < 80  # sentences wrap
-    [heads] = [line for line in lines if line.startswith("commits")]
-    assert heads.split() == ["commits", "all", "1", "issue", "newest", "hold", "released", "days", "from", "to"]
-    assert "    passes on 2.0.1; fails on 1.13.1, 2.1.2" in lines
 
 
 def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
@@ -558,3 +547,23 @@ def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
     assert_clean_error(
         run_embers("fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
     )
+
+
+def test_a_changed_test_that_fails_in_front_of_the_change_decides_no_status(clone: Repository, store: Store) -> None:
+    clone.commit("Add", test__test_x_py=ADDED)
+    changed = ADDED.replace("self.assertEqual(1, 1)", "self.assertEqual(1, 1)\n        self.assertEqual(2, 2)")
+    fixing(clone, test__test_x_py=changed)
+    linked(clone, store)
+    [(name, code)] = rows(store.path, "SELECT name, code FROM cases")
+    line = next(n for n, text in enumerate(code.split("\n"), 1) if "assertEqual(1, 1)" in text)
+    frame = f'Traceback (most recent call last):\n  File "/x/{name}.py", line {line}, in test_more\nAssertionError: 3\n'
+    stored_run(store, "1.13.1", 1, "AssertionError: 3")
+    stored_run(store, "2.0.1", 0)
+    with store.writer("test") as writer:
+        with writer.transaction() as connection:
+            connection.execute("UPDATE runs SET stderr = $e WHERE exit_code = 1", {"e": frame})
+        class_tests(store, writer, REPO)
+    [found] = rows(store.path, "SELECT class, reason, detail, validated_before FROM fix_test_classes")
+    assert found == ("doubtful", "other_line", "other_line: self.assertEqual(1, 1)", "1.13.1")
+    assert counted(store) == []
+    assert rows(store.path, "SELECT subject FROM fix_tests") == [("Mend it (#200)",)]

@@ -45,6 +45,13 @@ def mine(clone: Repository, database: Path) -> None:
     runner.mine(Store(database), GitSource(REPO, clone.path))
 
 
+def assert_as_fresh(database: Path, fresh: Path) -> None:
+    """A database is as one that was mined at once, also after a replay."""
+    assert snapshot(database) == snapshot(fresh)
+    runner.replay(Store(database))
+    assert snapshot(database) == snapshot(fresh)
+
+
 def listed(clone: Repository, folder: Path) -> Path:
     """A file of the commits of a clone."""
     commits = clone("log", "--format=%H%x00%cI%x00%B%x1e").strip("\x1e\n").split("\x1e")
@@ -72,10 +79,7 @@ def test_a_branch_that_was_read_as_the_main_line_leaves_nothing_behind(
     mine(clone, database)
     mine(clone, tmp_path / "fresh.duckdb")
     assert (6, "pull") not in rows(database, "SELECT number, kind FROM items")
-    found = snapshot(database)
-    assert found == snapshot(tmp_path / "fresh.duckdb")
-    runner.replay(Store(database))
-    assert snapshot(database) == found
+    assert_as_fresh(database, tmp_path / "fresh.duckdb")
 
 
 @pytest.mark.parametrize("how", ["anew", "pruned", "moved"])
@@ -97,10 +101,7 @@ def test_a_branch_that_is_no_longer_in_the_clone_leaves_nothing_behind(
     clone.commit("Two (#2)")
     mine(clone, database)
     mine(clone, tmp_path / "fresh.duckdb")
-    found = snapshot(database)
-    assert found == snapshot(tmp_path / "fresh.duckdb")
-    runner.replay(Store(database))
-    assert snapshot(database) == found
+    assert_as_fresh(database, tmp_path / "fresh.duckdb")
 
 
 def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(clone: Repository, database: Path) -> None:
@@ -182,11 +183,8 @@ def test_what_a_file_of_commits_said_first_outlasts_a_restart(
     clone("checkout", "-q", "main")
     mine(clone, database)
     mine(clone, tmp_path / "fresh.duckdb")
-    found = snapshot(database)
-    assert found == snapshot(tmp_path / "fresh.duckdb")
     assert (6, "merged") in rows(database, "SELECT number, state_reason FROM items")
-    runner.replay(Store(database))
-    assert snapshot(database) == found
+    assert_as_fresh(database, tmp_path / "fresh.duckdb")
 
 
 def test_what_a_restart_took_away_does_not_come_back_by_another(

@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import gzip
 import itertools
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import rows
 from torch_embers.link.stage import link_changed
-from torch_embers.mine import readers, runner
-from torch_embers.mine.files.jsonl import KIND, JsonlSource
+from torch_embers.mine import runner
+from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git.commits import fixed_numbers
-from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch, Comment, Commit, Item, PullFile
 from torch_embers.store.store import Store
+from unit.test_history import REPO, SHA, line, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REPO = "pytorch/pytorch"
-SHA = "a" * 40
 OTHER_SHA = "b" * 40
-
-
-def line(**values: Any) -> bytes:
-    record = {"sha": SHA, "committed": "2021-04-27T01:01:01-07:00", "message": "", "files": [], "files_total": 0}
-    return json.dumps(record | values).encode() + b"\n"
-
-
-def read(*lines: bytes) -> Batch:
-    return readers.read(make_page(REPO, "jsonl", KIND, "commits.jsonl:1", b"".join(lines)))
 
 
 def stored(path: Path, *batches: Batch) -> Store:
@@ -41,11 +30,6 @@ def stored(path: Path, *batches: Batch) -> Store:
         for batch in batches:
             writer.commit(batch)
     return store
-
-
-def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
-    with store.read() as connection:
-        return connection.execute(query).fetchall()
 
 
 GHSTACK = """[inductor] Keep strides of views
@@ -73,7 +57,7 @@ def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_pa
     ]
     store = stored(tmp_path / "e.duckdb", batch)
     link_changed(store)
-    found = rows(store, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
     assert found == [
         ("fixes", 55000),
         ("lands", 56001),
@@ -91,12 +75,12 @@ def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Pa
     report = runner.mine(store, JsonlSource(REPO, [path]))
     assert (report.commits, report.items) == (2, 2)
     tables = ("items", "commits", "commit_files", "pull_files", "links")
-    first = {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables}
-    assert {(row[0], row[1]) for row in rows(store, "SELECT relation, target_number FROM links")} == {
+    first = {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables}
+    assert {(row[0], row[1]) for row in rows(store.path, "SELECT relation, target_number FROM links")} == {
         *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
     }
     runner.replay(store)
-    assert {table: rows(store, f"FROM {table} ORDER BY ALL") for table in tables} == first
+    assert {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables} == first
 
 
 # --- a tracker wins --------------------------------------------------------------------------------------------
@@ -139,8 +123,8 @@ def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
         first.items += numbered[:cut]
         second.items += numbered[cut:]
     store = stored(tmp_path / "e.duckdb", first, second)
-    assert rows(store, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
-    assert rows(store, "SELECT count(*) FROM items") == [(2 * len(orders),)]
+    assert rows(store.path, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
+    assert rows(store.path, "SELECT count(*) FROM items") == [(2 * len(orders),)]
 
 
 def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
@@ -153,7 +137,7 @@ def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_orde
             batch.pull_files += [replace(file, number=number) for file in part]
     store = stored(tmp_path / "e.duckdb", first, second)
     wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
-    assert rows(store, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
+    assert rows(store.path, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
 
 
 # --- links -------------------------------------------------------------------------------------------------------
@@ -165,13 +149,15 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     own = Commit(REPO, OTHER_SHA, subject="[auto] Update onnx to b8c4238 - Docs (#714)", message="[auto]", line="main")
     store = stored(tmp_path / "e.duckdb", Batch(commits=[foreign, own]))
     link_changed(store)
-    assert rows(store, "SELECT relation, target_number FROM links") == [("mentions", 77)]
+    assert rows(store.path, "SELECT relation, target_number FROM links") == [("mentions", 77)]
 
 
 def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
     store = stored(path, Batch(commits=list(commits)))
     link_changed(store)
-    return rows(store, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL")
+    return rows(
+        store.path, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
+    )
 
 
 LANDED = Commit(
@@ -213,7 +199,7 @@ def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_p
     link_changed(store)
     store = stored(tmp_path / "e.duckdb", Batch(commits=[LANDED]))
     link_changed(store)
-    assert rows(store, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
+    assert rows(store.path, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
 
 
 def test_a_commit_says_nothing_but_landed_of_its_own_pull_request(tmp_path: Path) -> None:
@@ -231,7 +217,7 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
     store = stored(tmp_path / "e.duckdb", Batch(commits=[replace(known, **later)]))
     link_changed(store)
     query = f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
-    assert rows(store, query) == fresh
+    assert rows(store.path, query) == fresh
 
 
 @pytest.mark.parametrize(
@@ -251,7 +237,7 @@ def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Pat
     for number in (51000, None, 51007):
         stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
         link_changed(store)
-        assert rows(store, query) == [(number,)]
+        assert rows(store.path, query) == [(number,)]
 
 
 @pytest.mark.parametrize("length", [10, 40])
@@ -267,7 +253,7 @@ def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_p
         stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
         link_changed(store)
         found = [] if number == 60000 else [("body", number), ("comment", number)]
-        assert rows(store, query) == found
+        assert rows(store.path, query) == found
 
 
 def test_a_message_that_repeats_the_history_of_the_main_line_speaks_up_to_there(tmp_path: Path) -> None:
@@ -298,12 +284,12 @@ def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
     ours = replace(theirs, repo=REPO, title="Ours", body="text")
     store = stored(tmp_path / "e.duckdb", Batch(items=[theirs, ours]))
     link_changed(store)
-    assert rows(store, query) == [link]
+    assert rows(store.path, query) == [link]
     later = {"body": "another text", "updated_at": "2021-01-04T00:00:00Z"}
     link_changed(stored(store.path, Batch(items=[replace(ours, **later)])))
-    assert rows(store, query) == [link]
+    assert rows(store.path, query) == [link]
     link_changed(stored(store.path, Batch(items=[replace(theirs, **later)])))
-    assert rows(store, query) == []
+    assert rows(store.path, query) == []
 
 
 def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
@@ -312,9 +298,9 @@ def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: P
     store = stored(tmp_path / "e.duckdb", Batch(commits=[ours, theirs]))
     link_changed(store)
     query = "SELECT repo, number, sha, relation, target_repo, target_number, target_sha FROM links ORDER BY ALL"
-    known = rows(store, query)
+    known = rows(store.path, query)
     assert {row[3] for row in known} == {"fixes", "supersedes"}
     link_changed(stored(store.path, Batch(commits=[replace(theirs, line="branch")])))
-    assert rows(store, query) == known
+    assert rows(store.path, query) == known
     link_changed(stored(store.path, Batch(commits=[replace(ours, line="branch")])))
-    assert rows(store, query) == known
+    assert rows(store.path, query) == known

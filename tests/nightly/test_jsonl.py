@@ -13,7 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.jsonl import (
+from support import assert_clean_error, rows, run_embers
+from torch_embers.errors import InputError
+from torch_embers.mine import runner
+from torch_embers.mine.files import jsonl
+from torch_embers.mine.files.jsonl import JsonlSource, shapes
+from torch_embers.store.store import Store
+from unit.test_jsonl import (
     REPO,
     anything,
     assert_storable,
@@ -26,12 +32,6 @@ from helpers.jsonl import (
     small_limits,  # noqa: F401 - fixtures
     write,
 )
-from support import assert_clean_error, rows, run_embers
-from torch_embers.errors import InputError
-from torch_embers.mine import runner
-from torch_embers.mine.files import jsonl
-from torch_embers.mine.files.jsonl import JsonlSource, shapes
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,12 +47,6 @@ def test_any_values_in_the_fields_of_a_dataset_are_an_item_or_a_reject(shape: js
     batch = read(json.dumps(value).encode())
     assert batch.items or len(batch.rejects) == 1
     assert_storable(batch)
-
-
-def test_a_body_of_ten_megabytes_is_kept() -> None:
-    body = "x\u0000é" * 4_000_000
-    [found] = read(json.dumps({"number": 5, "body": body}).encode()).items
-    assert found.body == "x\ufffdé" * 4_000_000
 
 
 def versions(*told: tuple[int, str, str, str]) -> bytes:
@@ -88,40 +82,6 @@ def test_of_an_item_that_stands_several_times_in_a_file_the_newest_version_stays
     assert rows(database, "SELECT count(*) FROM rejects") == [(0,)]
     runner.replay(Store(database))
     assert stored_items(database) == [*NEWEST, (3, "last", "open", "of last")]
-
-
-@pytest.mark.parametrize("together", [True, False])
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_of_an_item_in_two_files_the_newest_version_stays_in_any_order(
-    database: Path, tmp_path: Path, order: tuple[int, int], together: bool
-) -> None:
-    contents = [
-        versions((1, "late", "closed", LATE), (2, "early", "closed", EARLY)),
-        versions((1, "early", "open", EARLY), (2, "late", "open", LATE)),
-    ]
-    paths = [tmp_path / f"{place}.jsonl" for place in order]
-    for path, place in zip(paths, order, strict=True):
-        path.write_bytes(contents[place])
-    for run in [paths] if together else [[path] for path in paths]:
-        runner.mine(Store(database), JsonlSource(REPO, run))
-    assert stored_items(database) == NEWEST
-
-
-def test_a_cut_gz_that_was_replaced_is_read_whole(tmp_path: Path) -> None:
-    lines = [record(n, body=os.urandom(200).hex()) for n in range(1, 101)]
-    path = write(tmp_path / "f.jsonl.gz", *lines)
-    whole = path.read_bytes()
-    path.write_bytes(whole[: len(whole) // 2])
-    database = Store(tmp_path / "e.duckdb")
-    with pytest.raises(InputError, match="what came before is kept"):
-        runner.mine(database, JsonlSource(REPO, [path]))
-    with database.read() as connection:
-        [(kept,)] = connection.execute("SELECT count(*) FROM items").fetchall()
-    assert 40 <= kept <= 60
-    path.write_bytes(whole)
-    runner.mine(database, JsonlSource(REPO, [path]))
-    with database.read() as connection:
-        assert connection.execute("SELECT count(*) FROM items").fetchall() == [(100,)]
 
 
 @pytest.mark.parametrize("broken", ["cut.jsonl.gz", "cut.json", "no.csv.gz", "gone.jsonl"])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import case_text, rows
+from torch_embers.progress import Silent
 from torch_embers.repro import bank, link
 from torch_embers.repro.case import parse
 from torch_embers.store.store import Store
@@ -36,12 +37,6 @@ ITEMS = (
     (4, "Feature request: nicer docs", CRASH),
     (5, 'Segfault """ with \\ quotes \x1b[31m in channels_last', CRASH),
 )
-
-
-class Quiet:
-    def expects(self, total: int | None) -> None: ...
-
-    def advanced(self, count: int) -> None: ...
 
 
 @pytest.fixture
@@ -86,7 +81,7 @@ def assert_one_row_each(store: Store) -> None:
 
 def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "uncovered", lambda: {("pytorch/pytorch", 3): "needs a printer"})
-    done = link.link_repros(store, None, Quiet())
+    done = link.link_repros(store, None, Silent())
     assert_one_row_each(store)
     told = found(store)
     assert told[1] == ("extracted", "x1", None)
@@ -99,7 +94,7 @@ def test_every_candidate_has_one_row_and_nothing_else_has_one(store: Store, monk
 
 
 def test_verbatim_and_runnable_text_are_kept_with_the_edits_between_them(store: Store) -> None:
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     kinds = rows(store.path, "SELECT kind FROM artifacts WHERE name = 'x1' ORDER BY kind")
     assert kinds == [("runnable",), ("verbatim",)]
     case = bank.load(store, ["x1"])[0]
@@ -108,33 +103,33 @@ def test_verbatim_and_runnable_text_are_kept_with_the_edits_between_them(store: 
 
 
 def test_asking_again_reads_nothing_and_a_new_text_is_read(store: Store) -> None:
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     before = found(store)
-    assert link.link_repros(store, None, Quiet()).read == 0
+    assert link.link_repros(store, None, Silent()).read == 0
     assert found(store) == before
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("UPDATE items SET body = ?, content_hash = 'new' WHERE number = 2", [CRASH])
         connection.execute(
             "INSERT INTO comments (repo, number, comment_id, body) VALUES ('pytorch/pytorch', 3, 'c', 'x')"
         )
-    assert link.link_repros(store, None, Quiet()).read == 2
+    assert link.link_repros(store, None, Silent()).read == 2
     assert found(store)[2] == ("extracted", "x2", "needs_review"), "its title complains of a value"
     assert_one_row_each(store)
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM components WHERE number = 2")
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     assert 2 not in found(store), "what is no candidate any more loses its row"
     assert_one_row_each(store)
 
 
 def test_a_script_whose_failure_the_report_does_not_tell_waits_for_a_person(store: Store) -> None:
-    done = link.link_repros(store, None, Quiet())
+    done = link.link_repros(store, None, Silent())
     assert done.needs_review == 0
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute(
             "UPDATE items SET title = 'flip does not validate its axes', content_hash = 'n' WHERE number = 1"
         )
-    assert link.link_repros(store, None, Quiet()).needs_review == 1
+    assert link.link_repros(store, None, Silent()).needs_review == 1
     assert found(store)[1] == ("extracted", "x1", "needs_review")
     [detail] = rows(store.path, "SELECT detail FROM extractions WHERE number = 1")
     assert detail == ("from body; the title asks for an error: the one that is shown may be right",)
@@ -144,14 +139,14 @@ def test_a_script_whose_failure_the_report_does_not_tell_waits_for_a_person(stor
 def test_a_case_by_hand_takes_the_place_of_an_extracted_one_and_gives_it_back(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     own = parse(case_text(issues=["pytorch/pytorch#1"]), "pt1_own")
     monkeypatch.setattr(bank, "shipped", lambda: [own])
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     assert found(store)[1] == ("curated", "pt1_own", None)
     assert [case.name for case in bank.load(store)] == ["pt1_own", "x5"]
     monkeypatch.setattr(bank, "shipped", list)
-    link.link_repros(store, None, Quiet())
+    link.link_repros(store, None, Silent())
     assert found(store)[1] == ("extracted", "x1", None)
     assert [case.name for case in bank.load(store)] == ["x1", "x5"]
     assert_one_row_each(store)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from servers.github import GitHub, filled
-from support import rest, rows
+from servers.github import Answered, GitHub, filled
+from support import client, rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
+from torch_embers.mine.github.cursor import LinkLoopError
+from torch_embers.mine.github.listing import Listing
 from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.rest import timeline
 from torch_embers.normalize import now_utc
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from servers.tracker import Repository
@@ -26,8 +31,8 @@ SIZE = 10
 LISTINGS = ("/issues", "/issues/comments", "/issues/events")
 
 
-def mined(tracker: GitHub, database: Path, *tokens: str, repo: str = REPO, **scope: Any) -> Report:
-    source = rest(tracker.url, repo, *tokens, page_size=SIZE, **scope)
+def mined(tracker: GitHub, database: Path, *tokens: str, **scope: Any) -> Report:
+    source = rest(tracker.url, REPO, *tokens, **{"page_size": SIZE} | scope)
     return runner.mine(Store(database), source, link=False, sleep=lambda _: None)
 
 
@@ -201,12 +206,7 @@ def test_a_limit_of_pages_ends_the_events_and_is_told(tracker: GitHub, database:
     assert oldest in note
     assert "--numbers" in note
     assert len(tracker.requests("/issues/events")) <= 12
-
-
-def test_after_a_limit_of_pages_only_new_events_are_read(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 200)
-    tracker.deepest_page["/issues/events"] = 4
-    mined(tracker, database, "t")
+    # later only new events are read
     tracker.asked.clear()
     repository.event(7)
     report = mined(tracker, database, "t")
@@ -249,18 +249,6 @@ def test_a_filter_that_the_newest_item_left_is_no_error(tracker: GitHub, databas
     repository.label(4, "hot")
     mined(tracker, database, "t", labels=("hot",))
     assert {n for (n,) in rows(database, "SELECT number FROM items")} == {3, 4, 9, 21}
-
-
-def test_a_state_that_the_newest_item_left_is_no_error(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 5)
-    mined(tracker, database, "t", state="open")
-    newest = max(repository.items.values(), key=lambda item: str(item["updated_at"]))
-    repository.touch(newest["number"], state="closed")
-    mined(tracker, database, "t", state="open")
-    for number in list(repository.items):
-        repository.touch(number, state="closed")
-    mined(tracker, database, "t", state="open")
-    assert counts(database)[0] == 5
 
 
 def test_a_filtered_listing_that_hides_items_is_still_an_error(tracker: GitHub, database: Path) -> None:
@@ -328,14 +316,6 @@ def test_an_item_that_moves_to_the_top_while_it_is_listed_is_read_in_this_run(
     assert counts(database)[0] == 95
 
 
-def test_many_items_that_move_while_they_are_listed_are_read_in_this_run(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 95)
-    tracker.before(lambda: [repository.touch(n, title="Moved") for n in range(1, 41)], "/issues", page="6")
-    mined(tracker, database)
-    assert rows(database, "SELECT count(*) FROM items WHERE title = 'Moved'") == [(40,)]
-    assert counts(database)[0] == 95
-
-
 def test_a_comment_whose_author_was_deleted_ends_no_mine(tracker: GitHub, database: Path) -> None:
     """Perceval 1.6 ends with exit code 0 behind the item of such a comment (bench/RESULTS.md)."""
     repository = filled(tracker, 12)
@@ -389,22 +369,6 @@ def test_comments_that_are_gone_go_when_their_item_is_read_by_number(
 
 
 # ---- what is there and empty
-
-
-def test_a_milestone_an_author_and_who_closed_it_that_went_are_gone_in_the_tables(
-    tracker: GitHub, database: Path
-) -> None:
-    repository = filled(tracker, 3)
-    repository.touch(2, milestone={"title": "2.1"}, state="closed", closed_by={"login": "cid"})
-    mined(tracker, database, "t")
-    stored = "SELECT milestone, author, closed_by FROM items WHERE number = 2"
-    assert rows(database, stored) == [("2.1", "ann", "cid")]
-    repository.touch(2, milestone=None, user=None, closed_by=None)
-    mined(tracker, database, "t")
-    [(milestone, author, closed_by)] = rows(database, stored)
-    assert not milestone
-    assert not author
-    assert not closed_by
 
 
 # ---- the list of pull requests, which alone has requested reviewers and head commits
@@ -543,13 +507,117 @@ def test_a_short_page_without_its_link_is_no_end_of_a_list_of_many_pages(
     assert rows(database, "SELECT count(head_sha) FROM items") == [(40,)]
 
 
-def test_a_page_that_stays_cut_loses_nothing_and_leads_in_no_loop(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 20, pulls=40)
+# ---- records that leave a list while it is read, and links that lead in a circle
 
-    tracker.fault("cut_page", "/issues/events", times=10_000, page="2")
-    try:
-        mined(tracker, database, "t")
-    except SourceError:
-        tracker.heal()
-        mined(tracker, database, "t")
-    assert counts(database) == everything(repository)
+
+def newest(repository: Repository, count: int, first: int = 12) -> list[int]:
+    """Numbers of records above the place where the third page ends."""
+    order = sorted(repository.items, key=lambda n: (repository.items[n]["updated_at"], n), reverse=True)
+    return order[first : first + count]
+
+
+def close(repository: Repository, count: int) -> None:
+    for number in newest(repository, count):
+        repository.touch(number, state="closed")
+
+
+def delete(repository: Repository, count: int) -> None:
+    for number in newest(repository, count):
+        repository.delete(number)
+
+
+@pytest.mark.parametrize("count", [1, 3, 13])
+@pytest.mark.parametrize(("leave", "state"), [(close, "open"), (delete, "all")])
+def test_without_a_token_no_item_is_lost_when_others_leave_the_list(
+    tracker: GitHub, database: Path, leave: Callable[[Repository, int], None], state: str, count: int
+) -> None:
+    repository = filled(tracker, 60)
+    tracker.before(lambda: leave(repository, count), "/issues", page="4")
+    mined(tracker, database, state=state)
+    wanted = {n for n, item in repository.items.items() if state in ("all", item["state"])}
+    assert wanted <= {n for (n,) in rows(database, "SELECT number FROM items")}
+
+
+@pytest.mark.parametrize("count", [1, 4, 15])
+def test_no_event_is_lost_when_others_leave_the_list(tracker: GitHub, database: Path, count: int) -> None:
+    repository = filled(tracker, 160)
+
+    def leave() -> None:
+        for event in list(reversed(repository.events))[12 : 12 + count]:
+            if event["number"] in repository.items:
+                repository.delete(event["number"])
+
+    tracker.before(leave, "/issues/events", page="4")
+    mined(tracker, database, "t")
+    assert {str(e["id"]) for e in repository.events} <= {n for (n,) in rows(database, "SELECT event_id FROM events")}
+
+
+def test_items_that_leave_between_two_runs_hide_no_others(tracker: GitHub, database: Path) -> None:
+    repository = filled(tracker, 60)
+    tracker.fault("not_found_404", "/issues", page="4")
+    with pytest.raises(Exception, match="per_page"):
+        mined(tracker, database)
+    delete(repository, 12)
+    mined(tracker, database)
+    assert set(repository.items) <= {n for (n,) in rows(database, "SELECT number FROM items")}
+
+
+def test_a_quiet_list_costs_at_most_one_request_in_eight_more(tracker: GitHub) -> None:
+    repository = tracker.repository(REPO)
+    for number in range(1, 2_151):
+        repository.add(number)
+    listing = Listing(client(tracker.url), f"/repos/{REPO}/issues", {"direction": "desc", "per_page": 100})
+    read: set[object] = set()
+    listed = None
+    while listed is None or listed.next is not None:
+        listed = replace(listing, overlapping=True).page(listed and listed.next)
+        assert not read or listed.keys[0] in read
+        read |= set(listed.keys)
+    assert len(read) == len(repository.items)
+    assert len(tracker.asked) <= 27  # 22 pages by their links, and two requests that confirm the end
+
+
+def test_without_overlap_pages_are_compared(tracker: GitHub, database: Path) -> None:
+    repository = filled(tracker, 9)
+    tracker.before(lambda: repository.delete(newest(repository, 1, 1)[0]), "/issues", page="3")
+    mined(tracker, database, page_size=2)
+    assert set(repository.items) <= {n for (n,) in rows(database, "SELECT number FROM items")}
+
+
+def test_a_single_item_less_than_github_counts_is_noted(tracker: GitHub, database: Path) -> None:
+    filled(tracker, 9)
+    tracker.fault(lambda a: Answered([i for i in a.body if i["number"] != 5], 200, a.headers), "/issues")
+    assert any("counts 1 issue" in note for note in mined(tracker, database).notes)
+    assert mined(tracker, database, "t").notes == []
+
+
+def circle(tracker: GitHub, place: str) -> Callable[[Answered], Answered]:
+    address = f"{tracker.url}/repos/{REPO}{place}"
+    return lambda answered: Answered(answered.body, 200, {"Link": f'<{address}>; rel="next"'})
+
+
+@pytest.mark.parametrize("link", ["?per_page=10&page=1", "?per_page=10&after=a"])
+@pytest.mark.parametrize(("listing", "tokens"), [("/issues", ()), ("/issues", ("t",)), ("/issues/events", ("t",))])
+def test_a_link_that_leads_in_a_circle_is_a_named_error(
+    tracker: GitHub, database: Path, listing: str, tokens: tuple[str, ...], link: str
+) -> None:
+    repository = tracker.repository(REPO)
+    for number in range(1, 4):
+        repository.add(number, minute=1)
+        repository.event(number)
+    tracker.fault(circle(tracker, listing + link), listing, times=30)
+    with pytest.raises(LinkLoopError, match="cursor is kept"):
+        mined(tracker, database, *tokens)
+    tracker.heal()
+    mined(tracker, database, *tokens)
+    assert rows(database, "SELECT count(*) FROM items") == [(3,)]
+
+
+@pytest.mark.parametrize("link", ["", "?page=1", "?after=a"])
+def test_a_timeline_that_leads_in_a_circle_is_a_named_error(tracker: GitHub, link: str) -> None:
+    repository = tracker.repository(REPO)
+    repository.add(1)
+    repository.event(1)
+    tracker.fault(circle(tracker, f"/issues/1/timeline{link}"), "/timeline", times=30)
+    with pytest.raises(LinkLoopError, match="cursor is kept"):
+        timeline(rest(tracker.url, REPO, "t"), 1)

@@ -11,7 +11,7 @@ import pytest
 from servers.github import FAULTS, GitHub
 from servers.tracker import write_history
 from support import rest, rows, snapshot
-from torch_embers.errors import AuthenticationError, EmbersError, NotReachableError, UnknownRepositoryError
+from torch_embers.errors import EmbersError, UnknownRepositoryError
 from torch_embers.mine import runner
 from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.numbers import NumbersSource
@@ -144,19 +144,6 @@ def test_single_numbers_are_mined_alone_and_a_wrong_number_is_told(
 def test_an_unknown_repository_is_named(tracker: GitHub, database: Path) -> None:
     with pytest.raises(UnknownRepositoryError, match="nobody/nothing"):
         runner.mine(Store(database), rest(tracker.url, "nobody/nothing", "t"))
-
-
-def test_no_server_is_told_quickly_and_plainly(database: Path) -> None:
-    with pytest.raises(NotReachableError, match="cannot be reached"):
-        runner.mine(Store(database), rest("http://127.0.0.1:9", REPO, "t"))
-
-
-def test_a_wrong_token_is_told(server: GitHub) -> None:
-    with (
-        GitHubClient(server.url, ["wrong"], Patience(retries=0, pause=0)) as client,
-        pytest.raises(AuthenticationError, match="GITHUB_TOKEN"),
-    ):
-        client.graphql("query { viewer { login } }", {}, check=lambda _: None)
 
 
 def test_raw_pages_hold_no_token(tracker: GitHub, written: Repository, database: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
-from servers.github import GitHub, filled
-from support import Recorded, rest, rows
+from support import Recorded, rows
 from torch_embers.errors import NotReachableError, RateLimitError, SourceError, StoreCorruptError
 from torch_embers.link import stage
 from torch_embers.mine import plan, runner
@@ -18,7 +15,6 @@ from torch_embers.mine.files.jsonl import KIND, read_jsonl
 from torch_embers.mine.pages import make_page
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
-from torch_embers.store.writer import Prepared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -119,22 +115,3 @@ def test_where_nothing_changed_no_text_is_looked_at_again(database: Path, monkey
         connection.execute("UPDATE items SET body = 'Fixes #3', content_hash = 'new'")
     with pytest.raises(AssertionError, match="hashed"):
         stage.link_changed(Store(database))
-
-
-def test_small_batches_that_come_soon_are_written_together() -> None:
-    def slowly() -> Iterator[Prepared]:
-        for number in range(1, 4):
-            yield Prepared({"items": [pa.table({"number": [number]})]})
-            time.sleep(0.05)
-
-    [together] = runner.ahead(slowly())
-    assert together.size() == 3
-
-
-def test_a_comment_whose_author_was_deleted_ends_no_mine(database: Path) -> None:
-    with GitHub() as tracker:
-        repository = filled(tracker, 9)
-        repository.comments[0]["user"] = None
-        report = runner.mine(Store(database), rest(tracker.url, "alice/bugs", "token"))
-    assert (report.items, report.comments) == (9, 3)
-    assert rows(database, "SELECT count(*), count(nullif(author, '')) FROM comments") == [(3, 2)]

@@ -201,14 +201,6 @@ def test_refresh_reads_all_or_some_items_again(tracker: GitHub, database: Path, 
     assert rows(database, changed) == [(2,), (3,), (4,)]
 
 
-def test_refresh_all_forgets_the_cursors_of_every_listing(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 3, pulls=1)
-    repository.remark(4)
-    runner.mine(Store(database), rest(tracker.url, OTHER, "t"), link=False)
-    assert forget_cursors(Store(database), Scope(OTHER), OTHER, "rest") == 5
-    assert rows(database, "SELECT stream FROM sync_state") == []
-
-
 @pytest.mark.parametrize(("labels", "left"), [((), ["#5"]), (("bug",), ["#5", "{}"])])
 def test_refresh_all_forgets_places_in_listings_that_it_reads_whole(
     tracker: GitHub, database: Path, labels: tuple[str, ...], left: list[str]

@@ -23,16 +23,9 @@ LATEST = "2024-01-23T16:00:00Z"
 PARTS = ("item", "comments", "pull_files", "events", "closing_references", "closed_by")
 
 
-@pytest.fixture(scope="module")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("readings") / "empty.duckdb"
-    commit(path)
-    return path
-
-
 @pytest.fixture
-def database(empty: Path, tmp_path: Path) -> Path:
-    return shutil.copy(empty, tmp_path / "e.duckdb")
+def database(new_database: Path, tmp_path: Path) -> Path:
+    return shutil.copy(new_database, tmp_path / "e.duckdb")
 
 
 def reading(

@@ -116,18 +116,6 @@ def test_a_taken_name_whose_former_repository_is_gone_is_an_error(tracker: GitHu
     assert rows(database, "SELECT count(*) FROM items") == [(3,)]
 
 
-def test_a_transferred_item_is_found_where_it_went(tracker: GitHub, database: Path) -> None:
-    repository = filled(tracker, 6)
-    filled(tracker, 3, name="alice/other", repo_id=77)
-    mined(tracker, database)
-    repository.delete(4, "/repositories/77/issues/2")
-    repository.delete(5)
-    source = rest(tracker.url, OLD, "t")
-    runner.mine(Store(database), NumbersSource(source, [4, 5, 6], frozenset(range(1, 7))))
-    gone = rows(database, "SELECT number, transferred_to FROM items WHERE deleted_at IS NOT NULL ORDER BY number")
-    assert gone == [(4, "alice/other#2"), (5, None)]
-
-
 def test_a_repository_renamed_while_single_items_are_read_is_followed(tracker: GitHub, database: Path) -> None:
     filled(tracker, 6)
     mined(tracker, database)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import rows, snapshot
+from support import rows
 from torch_embers.mine import runner
 from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.store.store import Store
@@ -110,13 +110,6 @@ def test_february_2020_arrives_whole(mined: dict[str, Path], shared_data: Path) 
             record["number_of_comments"],
         )
     assert rows(mined[FILES[2]], "SELECT count(*) FROM items WHERE kind IS NOT NULL") == [(0,)]
-
-
-def test_replay_of_files_gives_equal_tables(mined: dict[str, Path], tmp_path: Path) -> None:
-    for path in mined.values():
-        before = snapshot(path)
-        runner.replay(Store(path))
-        assert snapshot(path) == before
 
 
 def test_plain_fixes_lines_of_february_2020_become_links(mined: dict[str, Path], shared_data: Path) -> None:

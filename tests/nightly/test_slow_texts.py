@@ -92,6 +92,7 @@ UNITS = {
     "errors": "RuntimeError: x\n", "dots": "a.b.c.", "addresses": "https://", "repositories": "a/b#1 ", "paths": "/a",
     "prints": 'print "a"\n', "bad lines": "x = = 1\n", "prose": "the quick brown fox ", "quoted": '"', "nul": "\0",
     "reverts": 'revert "', "stacks": "stack from x\n* #1\n", "commands": 'python -c "import torch"\n', "calls": "f(",
+    "indented": "    x = torch.ones(2)\n", "paragraphs": "x\n\n", "heredocs": "python - <<EOF\n", "quotation mark": "'",
     "device": "x = x.cuda()\n", "conditions": "a if b else ", "surrogates": "\ud800", "escapes": "\x1b[31m",
 }  # fmt: skip
 

@@ -20,25 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from helpers.store import (  # noqa: F401 - fixtures
-    MOMENTS,
-    NOON,
-    NOW,
-    REAL,
-    REPO,
-    STEPS,
-    commit,
-    empty_database,
-    filled_database,
-    items,
-    page,
-    rows,
-    store,
-    texts,
-)
 from support import eventually, example_count
 from torch_embers.errors import (
     StoreBusyError,
@@ -51,9 +35,56 @@ from torch_embers.store import writer as writing
 from torch_embers.store.records import Batch, Comment, Event, Item, Review, ReviewComment, SyncState
 from torch_embers.store.store import Store
 from torch_embers.store.tables import FOLLOWS
+from unit.test_store import (  # noqa: F401 - fixtures
+    NOON,
+    NOW,
+    REAL,
+    REPO,
+    STEPS,
+    commit,
+    filled_database,
+    page,
+    rows,
+    store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+
+MOMENTS = tuple(f"2024-01-01T00:00:{second:02d}Z" for second in range(8))
+texts = st.one_of(st.none(), st.sampled_from(["", "x", "y", "z"]))
+
+
+@st.composite
+def items(draw: st.DrawFn) -> Item:
+    """What sources say of an item: rich or thin, open or closed, dated or not, in any order."""
+    state = draw(st.sampled_from([None, "open", "closed"]))
+    reasons: dict[str | None, list[str | None]] = {
+        None: [None],
+        "open": [None, "reopened"],
+        "closed": [None, "", "completed", "not_planned"],
+    }
+    closed = st.sampled_from([None, *MOMENTS])
+    return Item(
+        REPO,
+        draw(st.integers(1, 3)),
+        kind=draw(st.sampled_from([None, "issue"])),
+        title=draw(texts),
+        body=draw(texts),
+        state=state,
+        state_reason=draw(st.sampled_from(reasons[state])),
+        closed_at=draw(closed) if state == "closed" else None,
+        comment_count=draw(st.one_of(st.none(), st.integers(0, 3))),
+        is_draft=draw(st.one_of(st.none(), st.booleans())),
+        locked=(locked := draw(st.one_of(st.none(), st.booleans()))),
+        lock_reason=draw(st.sampled_from([None, "spam"])) if locked else None,
+        closed_by=draw(st.sampled_from([None, "ann"])) if state == "closed" else None,
+        labels=draw(st.one_of(st.none(), st.lists(st.sampled_from("ab"), unique=True).map(lambda x: tuple(sorted(x))))),
+        updated_at=draw(st.one_of(st.none(), st.sampled_from(MOMENTS))),
+        source="rest",
+        page_id=draw(st.sampled_from("pqr")),
+    )
 
 
 def cursor(text: str = "{}") -> SyncState:
@@ -140,14 +171,17 @@ def stored(store: Store, repo: str) -> dict[int, dict[str, object]]:
 
 
 @pytest.fixture(scope="module")
-def shared(empty_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
+def shared(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
     """One store for many examples, each under a repository of its own."""
     path = tmp_path_factory.mktemp("merge") / "e.duckdb"
-    shutil.copy(empty_database, path)
+    shutil.copy(new_database, path)
     return Store(path)
 
 
 _counter = iter(range(10**9))
+
+
+SAID = Item(REPO, 1, source="rest", page_id="p")
 
 
 def parts_of(arrived: list[Item], cuts: list[int]) -> list[list[Item]]:
@@ -166,6 +200,21 @@ def commit_in_parts(store: Store, arrived: list[Item], cuts: list[int]) -> tuple
 
 @settings(max_examples=example_count(14), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=3))
+@example(
+    [
+        replace(SAID, title="first", updated_at=MOMENTS[1]),
+        replace(SAID, body="newer than the next title", updated_at=MOMENTS[3]),
+        replace(SAID, title="second", updated_at=MOMENTS[2]),
+    ],
+    [1, 2],
+)
+@example(
+    [
+        replace(SAID, state="closed", state_reason="completed", closed_at=MOMENTS[1], updated_at=MOMENTS[1]),
+        replace(SAID, state="open", state_reason="reopened", updated_at=MOMENTS[2]),
+    ],
+    [1],
+)
 def test_per_column_the_newest_statement_wins_wherever_batches_end(
     shared: Store, arrived: list[Item], cuts: list[int]
 ) -> None:
@@ -177,17 +226,6 @@ def test_per_column_the_newest_statement_wins_wherever_batches_end(
     assert rows(shared, stamps, [whole]) == rows(shared, stamps, [split])
 
 
-def test_a_late_statement_older_than_the_row_but_newer_than_the_column_counts(store: Store) -> None:
-    at = [f"2024-01-01T00:00:{s:02d}Z" for s in (5, 10, 7)]
-    first, second, late = (
-        Item(REPO, 1, title="first", updated_at=at[0]),
-        Item(REPO, 1, body="thin", updated_at=at[1]),
-        Item(REPO, 1, title="second", updated_at=at[2]),
-    )
-    commit(store, Batch(items=[first]), Batch(items=[second]), Batch(items=[late]))
-    assert rows(store, "SELECT title, body FROM items") == [("second", "thin")]
-
-
 @settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items(), min_size=1, max_size=8), st.lists(st.integers(0, 8), max_size=2), st.randoms())
 def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cuts: list[int], chance: Any) -> None:
@@ -195,14 +233,6 @@ def test_an_open_item_has_no_closing_time(shared: Store, arrived: list[Item], cu
     for repo in commit_in_parts(shared, odd, cuts):
         for row in stored(shared, repo).values():
             assert row["state"] != "open" or (row["closed_at"] is None and row["state_reason"] in (None, "reopened"))
-
-
-def test_a_thin_late_event_cannot_blank_a_body_and_an_old_one_cannot_undo_a_state(store: Store) -> None:
-    full = Item(REPO, 1, title="t", body="text", state="closed", closed_at=NOON, updated_at=NOON)
-    thin = Item(REPO, 1, updated_at="2024-02-01T00:00:00Z")
-    old = Item(REPO, 1, title="older", body="older", state="open", updated_at="2023-01-01T00:00:00Z")
-    commit(store, Batch(items=[full]), Batch(items=[thin]), Batch(items=[old]))
-    assert rows(store, "SELECT title, body, state FROM items") == [("t", "text", "closed")]
 
 
 def test_a_time_of_the_future_does_not_keep_out_what_github_shows_later(store: Store) -> None:
@@ -254,13 +284,6 @@ def test_a_replay_of_a_corrected_time_of_the_future_gives_what_the_runs_gave(sto
             assert found == [(shown,)] * 2, table
 
 
-def test_an_item_that_is_closed_and_reopened_ends_open_without_a_reason(store: Store) -> None:
-    closed = Item(REPO, 1, state="closed", state_reason="completed", closed_at=NOON, updated_at=NOON)
-    reopened = Item(REPO, 1, state="open", state_reason="reopened", updated_at="2024-02-01T00:00:00Z")
-    commit(store, Batch(items=[closed]), Batch(items=[reopened]))
-    assert rows(store, "SELECT state, state_reason, closed_at FROM items") == [("open", "reopened", None)]
-
-
 def test_the_content_hash_changes_with_title_or_body_and_with_nothing_else(store: Store) -> None:
     hashes = []
     for place, change in enumerate([{"title": "t"}, {"state": "closed"}, {"labels": ("a",)}, {"body": "b"}]):
@@ -300,20 +323,6 @@ def state_of(store: Store) -> tuple[Any, ...]:
     return tuple(value(store, f"SELECT count(*) FROM {t}") for t in ("raw_pages", "items", "sync_state"))
 
 
-def test_page_records_and_cursor_come_together(store: Store) -> None:
-    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
-    assert state_of(store) == (1, 1, 1)
-
-
-def test_an_exception_in_a_transaction_leaves_neither_page_nor_cursor(store: Store) -> None:
-    with store.writer("test", create=True) as writer:
-        with pytest.raises(ZeroDivisionError), writer.transaction() as connection:
-            connection.execute("INSERT INTO sync_state VALUES ('r', 's', 't', '{}', now()::TIMESTAMP)")
-            raise ZeroDivisionError
-        writer.commit(Batch(items=[Item(REPO, 2)]))
-    assert state_of(store) == (0, 1, 0)
-
-
 def test_a_batch_whose_last_table_fails_leaves_nothing_of_the_others(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,13 +354,6 @@ def test_the_cursor_of_a_stream_is_the_last_one(store: Store) -> None:
     assert store.cursors(REPO, "graphql") == {}
 
 
-def test_clearing_for_a_replay_keeps_pages_and_cursors(store: Store) -> None:
-    commit(store, Batch(pages=[page()], items=[Item(REPO, 1)], cursors=[cursor()]))
-    with store.writer("test", create=True) as writer:
-        writer.clear_derived()
-    assert state_of(store) == (1, 0, 1)
-
-
 def row_groups(store: Store) -> int:
     return int(value(store, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')"))
 
@@ -369,27 +371,6 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
     assert max(counts) > 2, "not merged at each closing of the file"
     assert counts[-1] < 4, "merged in between"
     assert row_groups(store) == 1, "merged at the end"
-
-
-def test_small_row_groups_of_earlier_writers_are_merged_once_they_are_many(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writing, "MERGE_LEAST", 3)
-    counts = []
-    for number in range(1, 5):
-        commit(store, Batch(items=[Item(REPO, number)]))
-        counts.append(row_groups(store))
-    assert counts == [1, 2, 1, 2]
-
-
-def test_the_next_writer_leaves_the_row_groups_of_a_load_alone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "MERGE_LEAST", 1)
-    size = writing.BULK_RECORDS
-    for start in (1, 1 + size):
-        commit(store, Batch(items=[Item(REPO, number) for number in range(start, start + size)]))
-    with store.writer("test"):
-        pass
-    assert row_groups(store) == 2
 
 
 # ---- lock and readers -------------------------------------------------------------------------------------------
@@ -423,17 +404,6 @@ WRITE_ON = """
             if number == 1:
                 print("ready", flush=True)
 """
-
-
-def test_a_second_writer_is_told_who_holds_the_lock(store: Store) -> None:
-    with (
-        python(HOLD_LOCK, store.path) as holder,
-        pytest.raises(StoreBusyError) as caught,
-        store.writer("second", create=True),
-    ):
-        pass
-    assert "embers mine --source test" in str(caught.value)
-    assert f"process {holder.pid}" in str(caught.value)
 
 
 def test_a_second_writer_in_the_same_process_is_refused_too(store: Store) -> None:
@@ -668,15 +638,6 @@ def test_migrations_are_applied_once_and_in_order(store: Store, monkeypatch: pyt
     assert rows(store, "SELECT title, two FROM items") == [("kept", None)]
 
 
-def test_a_new_file_gets_the_base_schema_and_then_all_migrations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(schema, "migrations", lambda: REAL | STEPS)
-    store = Store(tmp_path / "new.duckdb")
-    commit(store)
-    assert versions(store) == sorted({schema.BASE_VERSION, *REAL, *STEPS})
-
-
 def test_a_failing_migration_leaves_the_old_version_and_all_data(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(store, Batch(items=[Item(REPO, 1, title="kept")]))
     broken = {NOW + 4: "DROP TABLE log; DROP TABLE no_such_table"}
@@ -771,10 +732,10 @@ def small_disk() -> Iterator[Path]:
 
 
 def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
-    empty_database: Path, small_disk: Path, tmp_path: Path
+    new_database: Path, small_disk: Path, tmp_path: Path
 ) -> None:
     path = small_disk / "e.duckdb"
-    shutil.copy(empty_database, path)
+    shutil.copy(new_database, path)
     assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
 
 
@@ -788,14 +749,6 @@ def test_any_text_is_stored_as_it_was_cleaned(shared: Store, bodies: list[str]) 
     cleaned = [clean_text(b) for b in bodies]
     commit(shared, Batch(items=[Item(repo, n, title=t, body=t) for n, t in enumerate(cleaned, 1)]))
     assert [r[0] for r in rows(shared, "SELECT body FROM items WHERE repo = ? ORDER BY number", [repo])] == cleaned
-
-
-def test_a_body_of_ten_megabytes_round_trips(store: Store) -> None:
-    body = clean_text("\ud83d\x00 not a pair, é, 🔥\n" * 600_000)
-    assert len(body.encode()) > 10_000_000
-    commit(store, Batch(items=[Item(REPO, 1, body=body)], pages=[page(body.encode())]))
-    assert value(store, "SELECT body FROM items") == body
-    assert next(store.pages())[0].body == body.encode()
 
 
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

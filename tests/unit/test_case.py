@@ -15,6 +15,7 @@ from support import CASE_CODE, case_of, case_text, example_count
 from torch_embers.repro import case as cases
 from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
 from torch_embers.resources import data_file
+from unit.test_catalog import CITED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,13 +184,6 @@ def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
     reasons = cases.uncovered()
     assert not [key for key in CITED if ("pytorch/pytorch", key) not in {*covered, *reasons}]
     assert sum(("pytorch/pytorch", key) in covered for key in CITED) >= 18
-
-
-CITED = (
-    67513, 99638, 45721, 87713, 84082, 94303, 130734, 58354, 53894, 64813, 32866, 84018, 108345, 111484, 82060, 99519,
-    107199, 38385, 115330, 102167, 112577, 102493, 52062, 111457,
-)  # fmt: skip
-"""Issues in the study's references [21] to [65]."""
 
 
 def test_every_pair_that_was_read_blind_has_an_earlier_reading_by_another_reader_and_gives_a_reason() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support import rows
 from torch_embers import resources, taxonomy
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE, KIND, CatalogSource, read_catalog
@@ -28,11 +29,6 @@ REPO = "pytorch/pytorch"
 def store(catalog_template: Path) -> Store:
     """A fresh database that holds the catalog alone."""
     return Store(catalog_template)
-
-
-def rows(store: Store, query: str) -> list[tuple[Any, ...]]:
-    with store.read() as connection:
-        return connection.execute(query).fetchall()
 
 
 def labels(entry: dict[str, Any], annotator: tuple[str, str]) -> dict[str, list[str]]:
@@ -152,11 +148,11 @@ def test_the_cited_issues_are_those_of_the_shared_table(shared_data: Any) -> Non
 def test_every_entry_is_stored_and_of_them_the_cited_bugs_are_candidates_and_no_bugs_are_not(
     store: Store, entries: list[dict[str, Any]]
 ) -> None:
-    assert rows(store, "FROM rejects") == []
+    assert rows(store.path, "FROM rejects") == []
     for table in ("items", "catalog"):
-        assert rows(store, f"SELECT count(*) FROM {table}") == [(len(entries),)]
-    assert rows(store, "SELECT count(*) FROM gold_labels") == [(sum(len(e["taxonomy"]) for e in entries),)]
-    candidates = {number for (number,) in rows(store, "SELECT number FROM candidates")}
+        assert rows(store.path, f"SELECT count(*) FROM {table}") == [(len(entries),)]
+    assert rows(store.path, "SELECT count(*) FROM gold_labels") == [(sum(len(e["taxonomy"]) for e in entries),)]
+    candidates = {number for (number,) in rows(store.path, "SELECT number FROM candidates")}
     assert candidates >= CITED
     unlabelled = {e["number"] for e in entries if e["number"] in CITED | CITED_PULLS and not labels(e, PAPER)}
     assert unlabelled <= {111457}, "the study gives every cited bug a class but one"
@@ -174,9 +170,9 @@ CHAIN = {
 
 
 def test_the_chain_of_reverts_is_there(store: Store) -> None:
-    stated = set(rows(store, "SELECT number, relation, target_number FROM stated_links"))
+    stated = set(rows(store.path, "SELECT number, relation, target_number FROM stated_links"))
     assert stated >= CHAIN
-    linked = set(rows(store, "SELECT number, relation, target_number FROM links"))
+    linked = set(rows(store.path, "SELECT number, relation, target_number FROM links"))
     assert linked >= CHAIN
 
 

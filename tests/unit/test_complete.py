@@ -321,14 +321,6 @@ def test_a_session_prints_what_it_showed_and_leaves_slips_out() -> None:
 # ---- rules ---------------------------------------------------------------------------------------------------------
 
 
-def test_actions_and_reasons_are_closed_lists() -> None:
-    own = rules.load()
-    with pytest.raises(InputError, match="no action is called 'guess'"):
-        own.edit("guess", 1, "", "")
-    with pytest.raises(InputError, match="no reason is called 'tired'"):
-        own.reason("tired")
-
-
 @pytest.mark.parametrize("text", ["a+", "a*", "a{3,}", "(", "[a-z]+x"])
 def test_patterns_without_an_upper_bound_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"upper bound|unterminated"):

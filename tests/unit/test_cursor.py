@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +17,15 @@ from torch_embers.mine.github.cursor import (
     LinkExpiredError,
     Listed,
     Sweep,
-    before,
     dump,
     keyset,
     load_forward,
     load_sweep,
-    newest,
-    whole_second,
 )
 from torch_embers.mine.github.sweep import sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 Seen = tuple[int, int]
 """Number of an item and how often it had changed."""
@@ -134,9 +132,10 @@ def trackers(draw: st.DrawFn) -> Tracker:
     )
 
 
-def run_forward(tracker: Tracker, saved: str | None, pages: int | None, seen: set[Seen]) -> str | None:
-    """One run from a saved cursor, interrupted after some pages; returns the cursor saved with the last one."""
-    walk = keyset(tracker.ascending, load_forward(saved), steady=tracker.links == "place")
+def finish(
+    tracker: Tracker, walk: Iterator[tuple[Listed[Page], Any]], saved: str | None, pages: int | None, seen: set[Seen]
+) -> str | None:
+    """One walk, interrupted after some pages; returns the cursor saved with the last one."""
     for place, (listed, cursor) in enumerate(walk, start=1):
         seen |= set(listed.payload)
         saved = dump(cursor)
@@ -146,101 +145,41 @@ def run_forward(tracker: Tracker, saved: str | None, pages: int | None, seen: se
     return saved
 
 
+def run_forward(tracker: Tracker, saved: str | None, pages: int | None, seen: set[Seen]) -> str | None:
+    walk = keyset(tracker.ascending, load_forward(saved), steady=tracker.links == "place")
+    return finish(tracker, walk, saved, pages, seen)
+
+
 def run_sweep(tracker: Tracker, saved: str | None, pages: int | None, seen: set[Seen]) -> str | None:
-    for place, (listed, cursor) in enumerate(sweep(tracker.descending, load_sweep(saved)), start=1):
-        seen |= set(listed.payload)
-        saved = dump(cursor)
-        if place == pages:
-            break
-        assert tracker.fetches < 2_000, "the walk does not end"
-    return saved
+    return finish(tracker, sweep(tracker.descending, load_sweep(saved)), saved, pages, seen)
 
 
+@pytest.mark.parametrize("run", [run_forward, run_sweep])
+@pytest.mark.parametrize("ends", [False, True], ids=["interrupted", "to its end"])
 @settings(max_examples=example_count(300))
 @given(trackers(), changing, stops)
 @example(Tracker([1, 0, 0], 1), [None, (1, 0)], [3])
-def test_keyset_sees_every_item_in_its_newest_state(
-    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
-) -> None:
-    seen: set[Seen] = set()
-    saved = None
-    tracker.changes = iter(changes)
-    for pages in interruptions:
-        saved = run_forward(tracker, saved, pages, seen)
-    for _ in changes:
-        tracker.change()
-    run_forward(tracker, saved, None, seen)
-    assert tracker.state() <= seen
-
-
-@settings(max_examples=example_count(300))
-@given(trackers(), changing, stops)
 @example(Tracker([1, 0], 1), [None, (1, 1)], [])
-def test_keyset_run_to_its_end_while_items_change_loses_nothing(
-    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
-) -> None:
-    seen: set[Seen] = set()
-    saved = None
-    tracker.changes = iter(changes)
-    for pages in interruptions:
-        saved = run_forward(tracker, saved, pages, seen)
-    saved = run_forward(tracker, saved, None, seen)
-    for _ in changes:
-        tracker.change()
-    run_forward(tracker, saved, None, seen)
-    assert tracker.state() <= seen
-
-
-@settings(max_examples=example_count(300))
-@given(trackers(), changing, stops)
 @example(Tracker([0, 0], 1), [None, (0, 1)], [1, 1])
 @example(Tracker([0, 0], 1, "place", inclusive=False), [None, None, (0, 1)], [3])
-def test_a_sweep_sees_every_item_in_its_newest_state(
-    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
+def test_runs_while_items_change_and_one_afterwards_see_every_item_in_its_newest_state(
+    run: Callable[[Tracker, str | None, int | None, set[Seen]], str | None],
+    ends: bool,
+    tracker: Tracker,
+    changes: list[tuple[int, int] | None],
+    interruptions: list[int],
 ) -> None:
+    tracker = deepcopy(tracker)  # an example is the same object in every test
     seen: set[Seen] = set()
     saved = None
     tracker.changes = iter(changes)
     for pages in interruptions:
-        saved = run_sweep(tracker, saved, pages, seen)
+        saved = run(tracker, saved, pages, seen)
+    if ends:
+        saved = run(tracker, saved, None, seen)
     for _ in changes:
         tracker.change()
-    run_sweep(tracker, saved, None, seen)
-    assert tracker.state() <= seen
-
-
-@settings(max_examples=example_count(300))
-@given(trackers(), changing, stops)
-def test_a_sweep_run_to_its_end_while_items_change_loses_nothing(
-    tracker: Tracker, changes: list[tuple[int, int] | None], interruptions: list[int]
-) -> None:
-    seen: set[Seen] = set()
-    saved = None
-    tracker.changes = iter(changes)
-    for pages in interruptions:
-        saved = run_sweep(tracker, saved, pages, seen)
-    saved = run_sweep(tracker, saved, None, seen)
-    for _ in changes:
-        tracker.change()
-    run_sweep(tracker, saved, None, seen)
-    assert tracker.state() <= seen
-
-
-def test_following_page_links_would_lose_the_item_that_keyset_sees() -> None:
-    """Why ``keyset`` exists: item 0 changes after page 1, everything moves up, and item 2 is on no page."""
-    changes = [(0, 1)]
-    walked: set[Seen] = set()
-    tracker = Tracker([0, 10, 20, 30], 2, changes=iter(changes))
-    listed = tracker.ascending(None, None)
-    walked |= set(listed.payload)
-    while listed.next:
-        listed = tracker.ascending(None, listed.next)
-        walked |= set(listed.payload)
-    assert tracker.state() - walked == {(2, 0)}
-
-    seen: set[Seen] = set()
-    tracker = Tracker([0, 10, 20, 30], 2, changes=iter(changes))
-    run_forward(tracker, None, None, seen)
+    run(tracker, saved, None, seen)
     assert tracker.state() <= seen
 
 
@@ -260,13 +199,6 @@ def test_reading_a_quiet_tracker_costs_about_one_request_a_page() -> None:
     tracker = Tracker(list(range(0, 3000, 3)), 50)
     run_forward(tracker, None, None, set())
     assert tracker.fetches <= 1000 / 48 + 2
-
-
-def test_a_second_that_fills_many_pages_is_passed() -> None:
-    tracker = Tracker([5] * 40 + [9], 3)
-    seen: set[Seen] = set()
-    run_forward(tracker, None, None, seen)
-    assert tracker.state() <= seen
 
 
 @pytest.mark.parametrize("expires", ["rest", "top"])
@@ -363,12 +295,6 @@ def test_a_limit_of_the_listing_ends_the_walk_and_is_remembered() -> None:
     assert (cursor.high, cursor.limited) == (moment(59), moment(54))
 
 
-def test_an_empty_tracker_ends_at_once_and_is_asked_again_next_time() -> None:
-    tracker = Tracker([], 3)
-    assert run_forward(tracker, None, None, set()) == "{}"
-    assert run_sweep(tracker, None, None, set()) == "{}"
-
-
 # ---- cursors as text --------------------------------------------------------------------------------------------
 
 words = st.one_of(st.none(), st.text(min_size=1, max_size=30))
@@ -397,16 +323,3 @@ def test_a_sweep_cursor_round_trips(
 def test_a_foreign_cursor_starts_anew(text: str) -> None:
     assert isinstance(load_forward(text), Forward)
     assert isinstance(load_sweep(text), Sweep)
-
-
-def test_no_cursor_starts_anew() -> None:
-    assert load_forward(None) == Forward()
-    assert load_sweep("") == Sweep()
-
-
-def test_times_are_compared_by_the_second() -> None:
-    assert whole_second("2024-01-01T00:00:00.999Z") == "2024-01-01T00:00:00Z"
-    assert before("2024-01-01T00:00:00Z") == "2023-12-31T23:59:59Z"
-    assert newest(["2024-01-01T00:00:00.5Z", "2023-01-01T00:00:00Z"], None) == "2024-01-01T00:00:00Z"
-    assert newest([], "2024-01-01T00:00:00Z") == "2024-01-01T00:00:00Z"
-    assert newest([], None) is None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read, read_as
 from torch_embers.errors import InputError
 from torch_embers.mine.files import catalog, dispositions
 from torch_embers.mine.pages import make_page
@@ -16,6 +15,96 @@ from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
+GOOD: dict[str, Any] = {
+    "repo": REPO,
+    "number": 1,
+    "disposition": "fixed",
+    "duplicate_of": None,
+    "evidence_kind": "closing_pr",
+    "evidence": "a pull request names it",
+    "evidence_ref": "#2",
+    "evidence_date": "2024-01-02",
+    "thread_read": "whole",
+    "annotator_kind": "automated",
+    "annotator": "reader",
+    "confidence": 0.9,
+    "read_on": "2026-11-21",
+}
+
+
+def read(*lines: dict[str, Any] | str) -> Any:
+    body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    return dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, "x", body.encode()))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "e.duckdb")
+
+
+def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        for statement in statements:
+            connection.execute(statement)
+    with store.read() as connection:
+        rows = connection.execute(
+            "SELECT number, disposition, evidence_kind, evidence_ref, annotator_kind FROM item_dispositions"
+        ).fetchall()
+    return {row[0]: row[1:] for row in rows}
+
+
+def item(number: int, state: str = "closed", reason: str = "", kind: str = "issue", merged: str = "NULL") -> str:
+    return (
+        "INSERT INTO items (repo, number, kind, title, state, state_reason, merged_at) "
+        f"VALUES ('{REPO}', {number}, '{kind}', 't', '{state}', nullif('{reason}', ''), {merged})"
+    )
+
+
+def closing(number: int, kind: str, day: int) -> str:
+    return (
+        "INSERT INTO events (repo, number, event_id, type, created_at) "
+        f"VALUES ('{REPO}', {number}, '{number}-{day}', '{kind}', TIMESTAMP '2024-01-0{day}')"
+    )
+
+
+def link(pull: int, issue: int) -> str:
+    return (
+        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
+        f"VALUES ('{REPO}', {pull}, 'fixes', '{REPO}', {issue}, 'text', 'body')"
+    )
+
+
+def read_as(number: int, disposition: str, day: str | None, **more: Any) -> str:
+    """A line of an annotator, with the day of its evidence."""
+    row = {
+        "repo": REPO,
+        "number": number,
+        "disposition": disposition,
+        "evidence_kind": "comment",
+        "evidence": "read",
+        "evidence_date": day,
+        "annotator_kind": "automated",
+        "annotator": "a",
+        "source": "catalog",
+    }
+    row |= more
+    values = ", ".join("NULL" if value is None else f"'{value}'" for value in row.values())
+    return f"INSERT INTO dispositions ({', '.join(row)}) VALUES ({values})"
+
+
+def dispositions_of(store: Store) -> dict[int, tuple[str, str]]:
+    with store.read() as connection:
+        found = connection.execute("SELECT number, disposition, evidence FROM item_dispositions").fetchall()
+    return {number: (disposition, evidence) for number, disposition, evidence in found}
+
+
+def comment(number: int, name: str, author: str, at: str) -> str:
+    return (
+        "INSERT INTO comments (repo, number, comment_id, author, created_at, body) "
+        f"VALUES ('{REPO}', {number}, '{name}', '{author}', TIMESTAMP '{at}', '{name}')"
+    )
 
 
 def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
@@ -106,8 +195,7 @@ def test_evidence_is_not_older_than_its_issue() -> None:
         dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
 
 
-def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> None:
     rows = put(
         store,
         item(1, reason="not_planned"),
@@ -139,8 +227,7 @@ def test_events_and_links_decide_where_nobody_read_the_thread(tmp_path: Path) ->
     }
 
 
-def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(store: Store) -> None:
     rows = put(
         store,
         *(line for number in (1, 2, 3) for line in (item(number, reason="not_planned"), closing(number, "closed", 3))),
@@ -152,8 +239,7 @@ def test_what_an_annotator_read_goes_before_rules_unless_it_is_unknown(tmp_path:
     assert {number: row[0] for number, row in rows.items()} == {1: "fixed", 2: "declined", 3: "stale"}
 
 
-def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last_one(store: Store) -> None:
     twice = [
         closing(number, kind, day)
         for number in (1, 2, 3)
@@ -176,8 +262,7 @@ def test_what_was_read_of_a_closing_before_a_reopening_does_not_explain_the_last
     }
 
 
-def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_reading_without_a_day_does_not_outlive_a_reopening(store: Store) -> None:
     put(
         store,
         item(1, reason="completed"),
@@ -202,8 +287,7 @@ def test_a_reading_without_a_day_does_not_outlive_a_reopening(tmp_path: Path) ->
     }
 
 
-def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(store: Store) -> None:
     put(
         store,
         item(20, kind="pull", merged="TIMESTAMP '2024-01-05'"),
@@ -227,8 +311,7 @@ def closings(store: Store) -> dict[int, tuple[Any, ...]]:
     return {row[0]: row[1:] for row in found}
 
 
-def test_the_last_closing_says_who_and_through_what_and_with_which_words(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_the_last_closing_says_who_and_through_what_and_with_which_words(store: Store) -> None:
     put(
         store,
         item(1, reason="not_planned"),

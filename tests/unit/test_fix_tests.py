@@ -4,28 +4,15 @@ from __future__ import annotations
 
 import ast
 import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.fix_tests import (  # noqa: F401 - fixtures
-    ADDED,
-    FILE,
-    REPO,
-    case,
-    changed,
-    clone,
-    fixing,
-    one_test,
-    one_test_database,
-    only,
-    runs,
-    script,
-    torch,
-)
+from helpers.fix_tests import ADDED, FILE, REPO, clone, fixing  # noqa: F401 - fixtures
 from helpers.gitlog import Repository
 from torch_embers.errors import InputError
 from torch_embers.mine.git.first_release import Cut, FirstReleases
@@ -34,18 +21,51 @@ from torch_embers.mine.git.fix_commits import TestFile as ChangedFile
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
+from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
 from torch_embers.repro.fix_tests.changed import changed_tests
 from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import first_line, last_line, named_tests, read
+from torch_embers.repro.fix_tests.outline import read
+from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
 from torch_embers.repro.fix_tests.script import make_script
-from torch_embers.repro.fix_tests.segments import segments
 from torch_embers.repro.fix_tests.versions import outlines
-from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests import link
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
 from torch_embers.run.fix_tests.later import known_tests
 
 if TYPE_CHECKING:
-    from torch_embers.store.store import Store
+    from torch_embers.repro.case import Case
+
+
+def script(text: str, owner: str = "TestThing", test: str = "test_new") -> str:
+    return make_script(read(textwrap.dedent(text)), owner, test, fix_test_rules.load()).code
+
+
+def runs(code: str, folder: Path | None = None) -> tuple[int, str, str]:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def changed(before: str | None, after: str) -> list[tuple[str, str, str]]:
+    return [tuple(found) for found in changed_tests(read(before) if before is not None else None, read(after))]
+
+
+@pytest.fixture
+def torch(tmp_path: Path) -> Path:
+    """A folder with a package torch that has one submodule, which it does not load itself."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("")
+    (tmp_path / "torch" / "_deep.py").write_text("zero = 0")
+    return tmp_path
+
+
+def only(after: bytes | None, before: bytes | None = None) -> tuple[str | None, str]:
+    [found] = scripts_of_commit([FileOfTests("test/test_x.py", after, before)], fix_test_rules.load())
+    return found.reason, found.detail
+
+
+def case(verbatim: str, issues: list[int], test: str = "test_new", owner: str = "TestThing") -> Case:
+    made = ScriptOfTest("print()", verbatim, ())
+    return case_of(FoundTest("test/test_x.py", owner, test, "added", made), REPO, issues, "0" * 40, 60)
 
 
 def refused(text: str, test: str = "test_new", owner: str = "TestThing") -> str:
@@ -73,10 +93,6 @@ def test_a_changed_body_or_decorator_counts_and_white_space_and_comments_do_not(
 def test_a_test_that_was_renamed_or_moved_is_no_new_one() -> None:
     assert changed(FILE, FILE.replace("test_new", "test_newer")) == []
     assert changed(FILE, FILE.replace("TestThing", "TestOther")) == []
-
-
-def test_a_helper_that_changes_makes_no_test_a_changed_one() -> None:
-    assert changed(FILE, FILE.replace("x + SIZE", "SIZE + x")) == []
 
 
 HELPERS = """
@@ -162,16 +178,6 @@ def test_a_parse_without_the_tests_that_both_versions_have_alike_gives_what_a_wh
     rules = fix_test_rules.load()
     for owner, name, _ in found:
         assert make_script(short, owner, name, rules) == make_script(whole, owner, name, rules)
-
-
-def test_the_lines_of_a_test_are_found_without_a_parser() -> None:
-    found = {(part.owner, part.name): (part.first, part.last) for part in segments(HELPERS)}
-    expected = {
-        key: (first_line(node), last_line(node))
-        for key, node in named_tests(read(HELPERS)).items()
-        if key[0] == "TestThing"
-    }
-    assert found == expected
 
 
 # ---- what a script needs -------------------------------------------------------------------------------------------
@@ -264,11 +270,6 @@ def test_packages_that_only_other_tests_of_the_file_need_refuse_nothing() -> Non
             "return x + SIZE", "return x + SIZE + len(os.sep) - 1"
         )
     )
-
-
-def test_of_several_obstacles_the_first_of_the_file_is_the_reason() -> None:
-    text = FILE.replace("import os", "from test_other import other\nimport torchvision")
-    assert refused(text.replace("return x + SIZE", "return torchvision, other")) == "needs_test_module"
 
 
 def test_a_skipped_or_expected_failure_says_nothing() -> None:
@@ -660,15 +661,3 @@ def test_a_run_that_says_nothing_has_a_reason_of_the_rules(detail: str, reason: 
     rules = fix_test_rules.load()
     assert reason_of(detail, rules.silence, rules.reasons) == reason
     assert reason in rules.reasons
-
-
-def test_one_release_more_is_run_where_the_test_does_not_fail_on_the_last_one_before_the_fix(one_test: Store) -> None:
-    [test] = trial._tests(one_test, REPO, trial.Draw())
-    builds: Any = [SimpleNamespace(public_version=version) for version in ("1.11.0", "1.12.1", "1.13.1", "2.0.1")]
-    failing, passing, silent = (
-        Trial("1.13.1", outcome, "", None) for outcome in ("reproduced", "not_reproduced", "cannot_run")
-    )
-    assert list(trial._older(test, builds, [failing])) == []
-    for known in (passing, silent):
-        assert [build.public_version for build in trial._older(test, builds, [known])] == ["1.12.1"]
-    assert list(trial._older(test, builds[2:], [passing])) == []

@@ -56,33 +56,6 @@ def test_a_query_that_names_an_unknown_field_is_refused(github: GitHub) -> None:
     assert len(github.refused) == 1
 
 
-@pytest.mark.parametrize("cursors", [False, True])
-def test_a_list_is_paged_by_links_to_its_end(github: GitHub, cursors: bool) -> None:
-    github.tokens, github.cursors = None, cursors
-    repository = filled(github, 20, 5)
-    seen, address = [], f"{github.url}{ISSUES}?state=all&sort=updated&direction=asc&per_page=10"
-    while address:
-        answer = requests.get(address, timeout=5)
-        seen += [item["number"] for item in answer.json()]
-        address = answer.links.get("next", {}).get("url", "")
-    assert seen == sorted(repository.items, key=lambda n: (repository.items[n]["updated_at"], n))
-    assert len(github.asked) == 3
-
-
-def test_a_graphql_list_is_paged_by_cursors_though_an_item_moves(github: GitHub) -> None:
-    found, after = [], None
-    while True:
-        page = ask(github, LIST, first=5, after=after)["data"]["repository"]["issues"]
-        found += [node["number"] for node in page["nodes"]]
-        if not page["pageInfo"]["hasNextPage"]:
-            break
-        after = page["pageInfo"]["endCursor"]
-        if len(found) == 5:
-            github.update("pytorch/pytorch", found[0], updatedAt="2030-01-01T00:00:00Z")
-    assert sorted(found[1:]) == [number for number in range(1, 25) if number % 4]
-    assert found[0] == found[-1]
-
-
 @pytest.mark.parametrize(
     ("path", "status"),
     [
@@ -177,16 +150,3 @@ def test_a_fault_reaches_the_client_as_it_is_declared_and_is_gone_afterwards(git
         assert met.headers.get("Link") != whole.headers["Link"]
     assert github.met.total() == 1
     assert requests.get(address, timeout=5).json() == whole.json()
-
-
-def test_every_fault_says_why_it_is_there() -> None:
-    assert len(FAULTS) > 45
-    assert all(fault["reason"] for fault in FAULTS.values())
-
-
-def test_a_part_of_a_graphql_answer_lacks_with_an_error_beside_it(github: GitHub) -> None:
-    github.fault({"path": ["repository", "issues", "nodes", 2], "message": "lost"}, contains="issues(")
-    answer = ask(github, LIST, first=4)
-    assert [node is None for node in answer["data"]["repository"]["issues"]["nodes"]] == [False, False, True, False]
-    assert answer["errors"] == [{"path": ["repository", "issues", "nodes", 2], "message": "lost"}]
-    assert "errors" not in ask(github, LIST, first=4)

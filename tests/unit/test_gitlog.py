@@ -53,22 +53,6 @@ def test_a_renamed_file_stands_under_its_new_name(repository: Repository) -> Non
     assert files == {"new.py": (0, 0), "other.py": (1, 1)}
 
 
-def test_merges_reverts_and_empty_commits_are_commits_too(repository: Repository) -> None:
-    repository.commit("Start", a_py="1\n")
-    repository("checkout", "-q", "-b", "topic")
-    repository.commit("Work", b_py="1\n")
-    repository("checkout", "-q", "main")
-    repository.commit("Empty")
-    repository("merge", "-q", "--no-ff", "-m", "Merge pull request #12 from someone/topic", "topic")
-    repository("revert", "--no-edit", "-m", "1", "HEAD")
-    batch, _ = mine(repository.path)
-    numbers = {commit.subject: commit.pull_number for commit in batch.commits}
-    assert numbers["Merge pull request #12 from someone/topic"] == 12
-    assert numbers['Revert "Merge pull request #12 from someone/topic"'] is None
-    assert len(numbers) == 5
-    assert "This reverts commit" in str(batch.commits[-1].message)
-
-
 def test_names_and_messages_that_are_no_utf8_are_kept_readable(repository: Repository) -> None:
     repository.commit("Start", a_py="1\n")
     (repository.path / os.fsdecode(b"caf\xe9\n.py")).write_bytes(b"1\n")
@@ -82,12 +66,6 @@ def test_names_and_messages_that_are_no_utf8_are_kept_readable(repository: Repos
     assert (batch.commits[-1].subject, batch.commits[-1].pull_number) == ("Gr\ufffd\ufffde (#3)", 3)
     assert batch.commits[-1].message == "Gr\ufffd\ufffde (#3)\n\nbody \ufffd"
     assert json.dumps([commit.message for commit in batch.commits]).isascii()
-
-
-def test_a_declared_encoding_is_converted(repository: Repository) -> None:
-    repository("config", "i18n.commitEncoding", "latin-1")
-    repository.commit("Gr\u00fc\u00dfe".encode("latin-1"), a_py="1\n")
-    assert mine(repository.path)[0].commits[0].subject == "Gr\u00fc\u00dfe"
 
 
 def test_a_second_run_reads_only_what_is_new(repository: Repository) -> None:
@@ -394,12 +372,6 @@ def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys(
 
 
 # --- other clones ----------------------------------------------------------------------------------------
-
-
-def test_a_bare_repository_can_be_read(repository: Repository, tmp_path: Path) -> None:
-    repository.commit("One")
-    subprocess.run(["git", "clone", "-q", "--bare", repository.path, tmp_path / "bare.git"], check=True)
-    assert len(mine(tmp_path / "bare.git")[0].commits) == 1
 
 
 def test_local_notes_on_history_do_not_redraw_it(repository: Repository) -> None:

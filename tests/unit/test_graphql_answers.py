@@ -44,9 +44,13 @@ def incomplete(node: dict[str, Any], *errors: dict[str, Any], request: str = "is
     """Parts of an item that its reading does not hold whole."""
     listing = {"pageInfo": END, "nodes": [node]}
     data = {"data": {"repository": {"nameWithOwner": REPO, "issues": listing}}, "errors": list(errors)}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, request, json.dumps(data).encode())
+    page = page_of(data, request)
     readings = graphql_records.read(data, page, checked=True).readings
     return sorted(row["part"] for row in rounds(readings)[-1] if not row["whole"])
+
+
+def page_of(data: object, request: str = "issues") -> Page:
+    return make_page(REPO, "graphql", graphql_answers.KIND, request, json.dumps(data).encode())
 
 
 def error(*path: str | int, kind: str = "") -> dict[str, Any]:
@@ -171,15 +175,9 @@ def test_an_item_read_alone_is_believed_in_its_length() -> None:
     short = {"pageInfo": END, "nodes": [], "totalCount": 3}
     listing = {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}
     data = {"data": {"repository": listing}}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
+    page = page_of(data, "item 1")
     assert all(row["whole"] for row in rounds(graphql_records.read(data, page, checked=True).readings)[-1])
-
-
-def test_an_item_read_alone_that_is_shorter_than_github_counts_replaces_nothing() -> None:
-    short = {"pageInfo": END, "nodes": [], "totalCount": 3}
-    data = {"data": {"repository": {"issueOrPullRequest": issue(comments=short), "nameWithOwner": REPO}}}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, "item 1", json.dumps(data).encode())
-    assert kept(data, page) == ["comments"]
+    assert kept(data, page) == ["comments"], "but replaces nothing"
 
 
 @pytest.mark.parametrize("kind", sorted(graphql_answers.HIDDEN))
@@ -191,7 +189,7 @@ def test_what_a_token_may_not_see_replaces_nothing(kind: str, name: str, place: 
     listing = {"pageInfo": END, "nodes": [issue(**{name: gap})]}
     repository = {"nameWithOwner": REPO, "issues": listing}
     data = {"data": {"repository": repository}, "errors": [error(name, *place, kind=kind)]}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, "issues", json.dumps(data).encode())
+    page = page_of(data)
     assert kept(data, page) == ["comments", "fields"] if name == "comments" else ["fields"]
 
 
@@ -205,7 +203,7 @@ def test_a_field_that_an_error_explains_is_unknown_and_not_empty() -> None:
     for errors, author in (([], ""), ([error("author")], None)):
         listing = {"pageInfo": END, "nodes": [issue(author=None)]}
         data = {"data": {"repository": {"nameWithOwner": REPO, "issues": listing}}, "errors": errors}
-        page = make_page(REPO, "graphql", graphql_answers.KIND, "issues", json.dumps(data).encode())
+        page = page_of(data)
         [item] = graphql_records.read(data, page, checked=True).items
         assert item.author == author
 
@@ -229,7 +227,7 @@ def test_an_answer_about_another_item_is_a_gap_of_the_one_that_was_asked_for(
     node = issue(comments={"pageInfo": END, "nodes": [{"id": "IC_1", "body": "another"}]}, **above)
     alone = request_text.startswith("item")
     data = {"data": {"repository": {"nameWithOwner": REPO, "issueOrPullRequest": node}} if alone else {"node": node}}
-    page = make_page(REPO, "graphql", graphql_answers.KIND, request_text, json.dumps(data).encode())
+    page = page_of(data, request_text)
     batch = graphql_records.read(data, page, checked=True)
     assert (batch.items, batch.comments) == ([], [])
     [reading] = batch.readings

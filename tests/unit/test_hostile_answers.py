@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from torch_embers.mine import readers
 from torch_embers.mine.pages import make_page
-from torch_embers.mine.records.answers import object_fields, parsed, printed, shaped
+from torch_embers.mine.records.answers import parsed, printed, shaped
 from torch_embers.mine.records.rest_records import BadRecordError
 from torch_embers.store.tables import TABLES, to_arrow
 
@@ -171,11 +171,6 @@ def test_a_part_of_another_form_is_a_gap_and_not_an_end() -> None:
 
 def test_a_good_answer_stays_as_it_is() -> None:
     assert shaped(copy.deepcopy(ANSWER)) == ANSWER
-
-
-def test_the_fields_that_are_objects_are_read_from_the_queries() -> None:
-    assert {"data", "repository", "milestone", "comments", "author", "closer", "pageInfo", "nodes"} <= object_fields()
-    assert not {"title", "body", "number", "state", "query", "fragment", "on"} & object_fields()
 
 
 def test_the_last_of_two_equal_keys_counts() -> None:

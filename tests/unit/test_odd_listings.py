@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,11 @@ from torch_embers.errors import ShortListingError, SourceError, UnknownRepositor
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.github.rest import timeline
 from torch_embers.normalize import now_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from servers.tracker import Repository
 
 REPO = "alice/bugs"
 FUTURE = "2099-01-01T00:00:00Z"
@@ -43,6 +48,16 @@ class Mined:
 
     def count(self, table: str) -> int:
         return len(self.tables[table])
+
+
+def dated_by(repository: Repository) -> Callable[[Answered], Answered]:
+    """Answers say that it is as late as the clock of a repository."""
+
+    def dated(answered: Answered) -> Answered:
+        now = START + timedelta(minutes=repository.clock)
+        return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
+
+    return dated
 
 
 # ---- records in the wrong place
@@ -104,8 +119,9 @@ def test_no_reference_of_a_bot_is_lost_when_others_leave_the_timeline(tracker: G
 
     tracker.before(leave, "/timeline", page=page)
     pages = timeline(rest(tracker.url, REPO, "t"), 1)
-    found = {e["source"]["issue"]["number"] for p in pages for e in json.loads(p.body) if "source" in e}
-    assert found == {1_000 + place for place in range(80, 280)}
+    found = [event for page in pages for event in json.loads(page.body)]
+    assert {e["source"]["issue"]["number"] for e in found if "source" in e} == {1_000 + n for n in range(80, 280)}
+    assert {e["id"] for e in repository.events if "id" in e} <= {e.get("id") for e in found}
 
 
 # ---- records of the future
@@ -136,12 +152,8 @@ def test_a_record_of_the_future_hides_nothing_that_changes_later(tracker: GitHub
 def test_a_change_that_comes_to_light_behind_a_later_one_is_read(tracker: GitHub) -> None:
     repository = filled(tracker, 8)
 
-    def dated(answered: Answered) -> Answered:
-        now = START + timedelta(minutes=repository.clock)
-        return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
-
     for path in ("/issues", "/issues/comments"):
-        tracker.fault(dated, path, times=99)
+        tracker.fault(dated_by(repository), path, times=99)
     mined = Mined(tracker, "t")
     mined.run()
     late, before = repository.comment(3), repository.items.pop(3)
@@ -168,11 +180,7 @@ def test_a_list_that_is_read_newest_first_goes_back_behind_what_may_still_come_t
         repository.add(number, kind="pull")
         repository.event(number)
 
-    def dated(answered: Answered) -> Answered:
-        now = START + timedelta(minutes=repository.clock)
-        return Answered(answered.body, answered.status, answered.headers | {"Date": format_datetime(now, usegmt=True)})
-
-    tracker.fault(dated, path, times=99)
+    tracker.fault(dated_by(repository), path, times=99)
     mined = Mined(tracker, *tokens)
     mined.run()
     now = repository.clock + 10

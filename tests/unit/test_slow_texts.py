@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_embers.repro import budget, expectation, rules
+from torch_embers.repro import budget, rules
 from torch_embers.repro.blocks import blocks
 from torch_embers.repro.complete import complete
-from torch_embers.repro.expectation import PrintedOutput, infer
 from torch_embers.repro.extract import ItemText, extract
 from torch_embers.repro.shell import scripts
 
@@ -52,16 +51,6 @@ def test_commands_in_a_shell_do_not_each_keep_the_rest_of_the_text() -> None:
 
     assert len(list(scripts('python -c "import torch"\n' * 2000))) == 2000
     assert kept(4000) <= rules.load().limits.blocks * 4000 * 25  # one rest per command before: 200 MB
-
-
-def test_many_scripts_are_held_against_the_same_outputs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    original = expectation.from_traceback
-    monkeypatch.setattr(expectation, "from_traceback", lambda text: seen.append(text) or original(text))
-    outputs = [PrintedOutput(f"unseen output number {number}") for number in range(30)]
-    for script in range(20):
-        infer(outputs, f"x = {script}", "some prose", "some title")
-    assert len(seen) == 30
 
 
 # ---- what was left unread is recorded --------------------------------------------------------------------------------

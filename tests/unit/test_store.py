@@ -5,18 +5,19 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
+import shutil
 import socket
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.store import NOON, NOW, REAL, REPO, STEPS, commit, empty_database, filled_database, items, rows, store  # noqa: F401 - fixtures
 from torch_embers import resources
 from torch_embers.errors import (
     EmbersError,
@@ -28,13 +29,64 @@ from torch_embers.errors import (
     StoreMissingError,
     StoreVersionError,
 )
+from torch_embers.mine.pages import make_page
 from torch_embers.normalize import REPLACEMENT, clean_text
 from torch_embers.store import lock, schema, tables
-from torch_embers.store.records import Batch, Item
+from torch_embers.store.records import Batch, Item, Page
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+REPO = "pytorch/pytorch"
+NOON = "2024-01-23T12:00:00Z"
+
+
+@pytest.fixture
+def store(new_database: Path, tmp_path: Path) -> Store:
+    """A store of its own for a test."""
+    path = tmp_path / "e.duckdb"
+    shutil.copy(new_database, path)
+    return Store(path)
+
+
+def page(body: bytes = b"[]", request: str = "r") -> Page:
+    return make_page(REPO, "rest", "rest.items", request, body, NOON)
+
+
+def commit(store: Store, *batches: Batch) -> None:
+    with store.writer("test", create=True) as writer:
+        for batch in batches:
+            writer.commit(batch)
+
+
+def rows(store: Store, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    with store.read() as connection:
+        return connection.execute(query, list(parameters)).fetchall()
+
+
+@pytest.fixture(scope="module")
+def filled_database(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with some blocks of text."""
+    path = tmp_path_factory.mktemp("filled") / "e.duckdb"
+    shutil.copy(new_database, path)
+    chance = random.Random(1)
+    bodies = ["".join(chance.choices("abcdefgh \n", k=3000)) for _ in range(600)]
+    commit(
+        Store(path), Batch(items=[Item(REPO, n, body=b) for n, b in enumerate(bodies, 1)], pages=[page(b"x" * 9999)])
+    )
+    return path
+
+
+REAL = schema.migrations()
+NOW = schema.latest_version()
+STEPS = {
+    NOW + 1: "ALTER TABLE items ADD COLUMN two INTEGER; CREATE TABLE log (step INTEGER); INSERT INTO log VALUES (1)",
+    NOW + 3: "INSERT INTO log VALUES (3)",
+    NOW + 2: "INSERT INTO log VALUES (2)",
+}
+
 
 # ---- schema -----------------------------------------------------------------------------------------------------
 
@@ -57,22 +109,10 @@ def columns_of(store: Store) -> dict[str, set[str]]:
     return known
 
 
-def test_every_record_field_has_its_column(store: Store) -> None:
-    known = columns_of(store)
-    for table, columns in tables.COLUMNS.items():
-        assert set(columns) <= known[table], table
-
-
 def test_rows_from_outside_carry_where_they_came_from(store: Store) -> None:
     known = columns_of(store)
     for table in tables.DERIVED_TABLES:
         assert {"source", "fetched_at", "page_id"} <= known[table], table
-
-
-def test_the_version_and_the_release_that_made_it_are_noted(store: Store) -> None:
-    version, release = rows(store, "SELECT version, embers_version FROM schema_version ORDER BY version")[-1]
-    assert version == schema.latest_version()
-    assert release
 
 
 def test_rejects_are_kept_in_order_and_never_replaced(store: Store) -> None:
@@ -189,15 +229,6 @@ def test_a_step_that_came_later_with_a_lower_number_is_applied(store: Store, mon
     assert rows(store, "SELECT step FROM log") == [(1,), (3,), (2,)]
 
 
-def test_upgrading_takes_part_in_the_callers_transaction(store: Store) -> None:
-    with duckdb.connect(str(store.path)) as connection:
-        connection.execute("BEGIN")
-        assert schema.upgrade(connection, NOON, "0", REAL | STEPS) == NOW + 3
-        connection.execute("ROLLBACK")
-        assert schema.file_version(connection) == NOW
-        assert connection.execute("FROM duckdb_tables() WHERE table_name = 'log'").fetchall() == []
-
-
 @given(st.text(st.characters(codec=None)))
 def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
     cleaned = clean_text(text)
@@ -216,13 +247,6 @@ def test_a_time_that_is_none_becomes_null_and_does_not_stop_the_batch(store: Sto
 def test_errors_of_the_store_are_embers_errors_with_exit_code_five() -> None:
     kinds = (StoreBusyError, StoreCorruptError, StoreFullError, StoreMissingError, StoreVersionError)
     assert all(issubclass(kind, EmbersError) and kind.exit_code == 5 for kind in kinds)
-
-
-def test_the_lock_note_is_valid_json_that_names_process_and_purpose(store: Store) -> None:
-    with store.writer("embers mine --source jsonl", create=True):
-        note = json.loads(lock.lock_path(store.path).read_text())
-    assert note["pid"] == os.getpid()
-    assert note["purpose"] == "embers mine --source jsonl"
 
 
 def test_ctrl_c_while_rows_are_handed_over_is_ctrl_c(database: Path) -> None:
