@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 SAID = "The gradient is wrong for a strided input, and nothing warns about it."
 
 
-def fenced(text: str) -> str:
-    return f"```\n{text}\n```"
-
-
 @pytest.mark.parametrize(
     "unit",
     ["a", "A1", " ", "\n", "```\n", "~~~\n```\n", "````\n# x\n", "### Versions\n```\n", "[a](", "<!--", "\"\\", "'", "f(f(", "/a", "@a", "0x1", "1,",
@@ -42,7 +38,7 @@ def test_a_megabyte_of_anything_takes_seconds(unit: str, fence: str) -> None:
 
 def test_a_megabyte_of_log_leaves_its_beginning_and_its_end() -> None:
     log = "\n".join(f"worker {chr(97 + n % 26)}{chr(97 + n // 26 % 26)} says {n:x} things" for n in range(30_000))
-    text = clean(f"{SAID}\n{fenced(log)}\nThat is all of it.")
+    text = clean(f"{SAID}\n```\n{log}\n```\nThat is all of it.")
     assert text.startswith(SAID)
     assert text.endswith("That is all of it.")
     assert len(text) < 5_000
