@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import shutil
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -24,16 +25,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+ROW = ["o/r", 1, "crash", 1.0, "gold:human:h"]
+"""A row that was learned from."""
+
+
 @pytest.fixture(scope="module")
 def made() -> Bundle:
     texts, labels = examples(8)
     one = Classifier("consequence", votes={"title-segfault": "crash"})
     one.fit(items(texts, votes=[["title-segfault"] if "segfault" in text else [] for text in texts]), labels)
-    rows = (TrainingRow("o/r", 1, "crash", 1.0, "gold:human:h"),)
-    held_out = (HeldOut("o/r", 1, (0.5, 0.25, 0.25)),)
-    return Bundle(
-        "made", "title", "words@0", "0", {"consequence": one}, {"consequence": held_out}, {"consequence": rows}
-    )
+    rows = {"consequence": (TrainingRow(*ROW),)}
+    held_out = {"consequence": (HeldOut("o/r", 1, (0.5, 0.25, 0.25)),)}
+    return Bundle("made", "title", "words@0", "0", {"consequence": one}, held_out, rows)
 
 
 @pytest.fixture
@@ -100,6 +103,10 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "the training card": lambda at: (at / "TRAINING.md").write_text("learned from nothing"),
     "a file more": lambda at: (at / "more.txt").write_text("x"),
     "a file less": lambda at: (at / "TRAINING.md").unlink(),
+    "no folder": shutil.rmtree,
+    "bundle is cut": lambda at: (at / FILE).write_bytes((at / FILE).read_bytes()[:-20]),
+    "bundle is a folder": lambda at: ((at / FILE).unlink(), (at / FILE).mkdir()),
+    "bundle of an unknown text": lambda at: sealed(at, variant="poem"),
     "no seal": lambda at: (at / kept.SEAL).unlink(),
     "a seal of another version": lambda at: edit(at / kept.SEAL, format=99),
     "a seal that was edited": lambda at: edit(at / kept.SEAL, files={}),
@@ -115,11 +122,9 @@ TAMPERINGS: dict[str, Callable[[Path], object]] = {
     "a term twice": lambda at: in_schema(at, rb'(\\{3}"[a-z. ]+\\{3}"), ', rb"\1, \1, "),
     "no terms": lambda at: in_schema(at, rb'"content": "\\"\[\\{3}".*?\]\\""', b'"content": "null"'),
     "a training row of no finite weight": lambda at: sealed(
-        at, rows={"consequence": [["o/r", 1, "crash", float("inf"), "gold:human:h"]]}
+        at, rows={"consequence": [[*ROW[:3], float("inf"), ROW[4]]]}
     ),
-    "a training row twice": lambda at: sealed(
-        at, rows={"consequence": json.loads((at / FILE).read_text())["rows"]["consequence"] * 2}
-    ),
+    "a training row twice": lambda at: sealed(at, rows={"consequence": [ROW, ROW]}),
     "a cut file": lambda at: resealed(at, (at / ESTIMATORS).read_bytes()[:-200]),
     "no classifiers": lambda at: sealed(at, classifiers={}),
     "unknown classes": lambda at: learned(at, classes=["a"], votes={}),

@@ -24,22 +24,18 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9"
 
 
-def test_a_first_run_without_network_ends_with_a_filled_database(database: Path) -> None:
+def test_a_first_run_without_network_fills_a_database_and_a_second_one_changes_nothing(database: Path) -> None:
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0, done.stderr
     assert "cannot be reached" in done.stdout
     assert "GITHUB_TOKEN" in done.stdout
-    assert rows(database, "SELECT count(*) >= 80 FROM items") == [(True,)]
-    assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]
-
-
-def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
-    run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
-    before = rows(database, "SELECT count(*) FROM raw_pages")
+    counts = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM links), (SELECT count(*) FROM raw_pages)"
+    before = rows(database, counts)
+    assert min(before[0]) > 0
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0
     assert "nothing new" in done.stdout
-    assert rows(database, "SELECT count(*) FROM raw_pages") == before
+    assert rows(database, counts) == before
 
 
 def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub, database: Path) -> None:

@@ -9,12 +9,7 @@ pytest.importorskip("sklearn")
 
 
 from labelled import OPS, examples, items
-from torch_embers.classify.learning.calibration import (
-    RISK,
-    fit_temperature,
-    logits,
-    threshold_for,
-)
+from torch_embers.classify.learning.calibration import RISK, fit_temperature, logits, threshold_for
 from torch_embers.classify.learning.model import Classifier, Settings
 
 

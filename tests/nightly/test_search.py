@@ -100,11 +100,12 @@ def test_new_cleaning_rules_read_every_text_again_but_embed_only_what_they_chang
 
 def test_a_thread_is_embedded_again_when_a_comment_comes(database: Path) -> None:
     first = Comment(REPO, 1, "c1", body="seen on the gpu too", created_at=NOON)
-    store = store_of(database, [item(1, "wrong gradient", "body"), item(2, "other")], [first])
+    store = store_of(database, [item(1, "wrong gradient", "body"), item(2, "other")], comments=[first])
     words = Words()
     embedded(store, words, "thread")
     assert any("gpu" in text for text in words.seen)
-    store_of(database, [], [Comment(REPO, 1, "c2", body="fixed by an upgrade", created_at="2024-01-02T00:00:00Z")])
+    second = Comment(REPO, 1, "c2", body="fixed by an upgrade", created_at="2024-01-02T00:00:00Z")
+    store_of(database, comments=[second])
     again = Words()
     assert embedded(store, again, "thread").items == 1
     assert "upgrade" in again.seen[0]

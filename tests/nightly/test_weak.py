@@ -8,41 +8,31 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from helpers.search import NOON, REPO, store_of
 from support import rows
 from torch_embers import resources
 from torch_embers.classify.labels import weak, weak_table
 from torch_embers.classify.labels.labelling_file import KeywordFunction
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
-from torch_embers.store.records import Batch, Item
-from torch_embers.store.store import Store
+from torch_embers.store.records import Item
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-REPO = "o/r"
-NOON = "2024-01-01T12:00:00Z"
+    from torch_embers.store.store import Store
+
 LATER = "2024-01-02T12:00:00Z"
 
 
-def catalog_titles() -> list[str]:
-    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["title"].lower() for line in lines]
-
-
-# ---- the file ------------------------------------------------------------------------------------------------------
-
-
-def keyword_functions() -> list[KeywordFunction]:
-    return [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
-
-
 def test_every_pattern_means_the_same_to_re2() -> None:
-    titles = catalog_titles()
+    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    titles = [json.loads(line)["title"].lower() for line in lines]
+    functions = [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE texts AS SELECT unnest($titles) AS said", {"titles": titles})
-        for function in keyword_functions():
+        for function in functions:
             query = "SELECT said FROM texts WHERE regexp_matches(said, $pattern)"
             found = connection.execute(query, {"pattern": function.pattern.pattern}).fetchall()
             mine = [title for title in titles if function.pattern.search(title)]
@@ -57,10 +47,7 @@ def item(number: int, title: str | None, *labels: str, body: str | None = None, 
 
 
 def commit(database: Path, *items: Item) -> Store:
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=list(items)))
-    return store
+    return store_of(database, items)
 
 
 def label(store: Store) -> int:

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.search import REPO, store_of
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.questions import NOT, questions
-from torch_embers.store.records import Batch, CatalogEntry, GoldLabel
-from torch_embers.store.store import Store
+from torch_embers.store.records import CatalogEntry, GoldLabel
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     import random
     from pathlib import Path
 
-REPO = "o/r"
 VOTES = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(["human", "paper", "automated"]), st.sampled_from("xyz")),
     min_size=1,
@@ -96,15 +95,12 @@ def test_where_any_number_of_classes_holds_each_is_a_question_of_yes_and_no() ->
 
 
 def test_gold_is_read_with_the_backends_of_the_catalog_unless_a_person_says_better(database: Path) -> None:
-    store = Store(database)
     labels = [
         GoldLabel(REPO, 1, "bug_type", "memory", "automated", "a"),
         GoldLabel(REPO, 2, "backend", "cuda", "human", "h"),
     ]
     entries = [CatalogEntry(REPO, number, "What happened.", backends=("cpu", "mps")) for number in (1, 2)]
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(gold_labels=labels, catalog=entries))
-    one, two = gold.load(store)
+    one, two = gold.load(store_of(database, gold_labels=labels, catalog=entries))
     assert one.labels == {"bug_type": "memory"}
     assert one.answers == {"bug_type": {"memory"}, "backend": {"cpu", "mps"}}
     assert one.annotators == {"bug_type": "automated:a", "backend": "automated:catalog"}

@@ -9,13 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers.errors import InputError
-from torch_embers.statistics.splits import (
-    join_groups,
-    linked_groups,
-    near_duplicates,
-    parse_split,
-    time_split,
-)
+from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates, parse_split, time_split
 
 REPORT = "conv2d gives a wrong gradient for channels_last input on cuda when the weight is not contiguous"
 
