@@ -7,9 +7,10 @@ import json
 import math
 import re
 import shutil
+import subprocess
 import sys
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -107,6 +108,49 @@ def test_every_package_that_labels_need_is_looked_for_before_it_is_imported() ->
     own = {"torch_embers", *sys.stdlib_module_names}
     assert imported - own - always - with_scikit_learn <= set(packages.EXTRAS["classify"])
     assert for_tuning - own - always <= {*packages.EXTRAS["classify"], *packages.EXTRAS["tune"]}
+
+
+# ---- items that nobody chose ---------------------------------------------------------------------------------------
+
+
+def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() -> None:
+    def words(title: str) -> set[str]:
+        return set(re.sub(r"\W+", " ", title.lower()).split())
+
+    again = [item for item in wild.load() if not item.two_read]
+    assert len(again) >= 1_000
+    assert {item.part for item in again if item.sample != wild.TARGETED} == {"development"}
+    tested = [(item, words(item.title)) for item in wild.load() if item.part != "development"]
+    for item in again:
+        own = words(item.title)
+        others = [title for one, title in tested if one.two_read or item.part == "development"]
+        assert all(2 * len(own & other) < len(own | other) for other in others), item.title
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"labels": [["bug_type", "gremlins"]]}, "line 2: .*gremlins"),
+        ({}, "line 2: .*stands twice"),
+        ({"key": "2", "number": 2, "part": "recent"}, "no issue of development"),
+    ],
+    ids=["an unknown class", "a duplicate", "nothing to score"],
+)
+def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_nothing(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    one = json.loads(resources.data_file(wild.FILE).read_text(encoding="utf-8").splitlines()[0]) | {"part": "test"}
+    (tmp_path / "wild.jsonl").write_text(f"{json.dumps(one)}\n{json.dumps(one | change)}\n")
+    command = [sys.executable, resources.CHECKOUT_DIR / "tools" / "drawn_scores.py", "--part", "development"]
+    done = subprocess.run(
+        [*command, "--items", tmp_path / "wild.jsonl", "--out", tmp_path / "out.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert re.search(said, done.stderr)
+    assert not (tmp_path / "out.json").exists()
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------

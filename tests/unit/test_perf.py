@@ -67,18 +67,24 @@ def test_what_was_counted_stands_beside_the_times_and_every_round_is_kept() -> N
     assert perf_command.as_csv(made).splitlines()[0].endswith(",instructions,cycles,page_faults,context_switches")
 
 
-def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> None:
+def test_builds_take_turns_and_one_that_fails_or_dies_is_left_out_of_those_calls_with_its_reason() -> None:
     order: list[str] = []
 
     def run(build: Any) -> Iterator[tuple[str, float | str]]:
         order.append(build.name)
-        yield "call", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
+        yield "first", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
+        if build.name == "2.1.2" and order.count("2.1.2") == 3:
+            yield "all calls", "killed"
+        else:
+            yield "second", 1.0
 
     made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
     assert all(sorted(order[place : place + 4]) == sorted({b.name for b in BUILDS}) for place in range(0, 24, 4))
     assert order[:4] != order[4:8]
-    assert made.failed == [("call", "2.0.1", "no such operator")]
-    assert set(made.times["call"]) == {"2.1.2", "2.2.2", "2.3.1"}
+    assert made.failed == [("first", "2.0.1", "no such operator"), ("all calls", "2.1.2", "killed")]
+    assert set(made.times["first"]) == {"2.1.2", "2.2.2", "2.3.1"}
+    assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
+    assert perf_command.lines(made)
 
 
 def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -92,24 +98,6 @@ def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.Monk
         perf_command.run(tmp_path / "none.py", (), (), (), None)
     with pytest.raises(InputError, match="give one of a script"):
         perf_command.run(tmp_path / "none.py", (), (), ("add",), None)
-
-
-def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
-    order: list[str] = []
-
-    def run(build: Any) -> Iterator[tuple[str, float | str]]:
-        order.append(build.name)
-        yield "first", 1.0
-        if build.name == "2.1.2" and order.count("2.1.2") == 3:
-            yield "all calls", "killed"
-        else:
-            yield "second", 1.0
-
-    made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
-    assert set(made.times["first"]) == {build.name for build in BUILDS}
-    assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
-    assert made.failed == [("all calls", "2.1.2", "killed")]
-    assert perf_command.lines(made)
 
 
 def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
