@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from helpers.search import Words, item, store_of
-from support import rows
-from torch_embers import cli
+from support import Ended, rows, run_embers
 from torch_embers.classify.bundle import FILE, Bundle
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import wild
@@ -30,33 +29,19 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.embedding.embedder import Vectors
 
-    Capture = pytest.CaptureFixture[str]
-
 
 REPO = "pytorch/pytorch"
 EMBEDDING = "words@0"
 SCHEME, OTHER = "bug_type", "consequence"
 
 
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    def failed(self, code: int, *words: str) -> None:
-        """It ended with this code and one line that holds these words."""
-        assert self.code == code, self.out + self.err
-        assert "Traceback" not in self.err
-        [line] = [line for line in self.err.splitlines() if line.startswith("error: ")]
-        assert len(line) < 600
-        for word in words:
-            assert word in line
-
-    def went_well(self) -> None:
-        assert self.code == 0, self.out + self.err
+def assert_refused(done: Ended, *words: str) -> None:
+    """It ended with code 3 and one line that holds these words."""
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    [line] = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(line) < 600
+    assert all(word in line for word in words), line
 
 
 class Steady(Words):
@@ -69,19 +54,10 @@ class Steady(Words):
 
 
 @pytest.fixture
-def embers(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+def embers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
     """The command line in this process, with a quick embedder in place of the model it stands for."""
     monkeypatch.setattr(embed, "load_embedder", lambda *_, **__: Steady(384, f"{EMBEDDING}/words"))
-    monkeypatch.setenv("COLUMNS", "1000")
-
-    def run(*arguments: object) -> Done:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            cli.main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return Done(int(stop.value.code or 0), said.out, said.err)
-
-    return run
+    return partial(run_embers, COLUMNS="1000")
 
 
 def filled(database: Path, titles: dict[int, str], *gold: tuple[int, str, str]) -> None:
@@ -132,52 +108,52 @@ SILENT = {1, 2, 3, 4, 5, 7, 8, 11, 12}
 
 
 def test_strange_items_get_a_label_or_an_abstention(
-    embers: Callable[..., Done], database: Path, model: Path, tmp_path: Path
+    embers: Callable[..., Ended], database: Path, model: Path, tmp_path: Path
 ) -> None:
     assert len(LOG) > 900_000
     rest = {"state": "open", "created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
     lines = (json.dumps({"number": n, "title": title, "body": body} | rest) for n, (title, body) in STRANGE.items())
     (tmp_path / "strange.jsonl").write_text("\n".join(lines), encoding="ascii")
-    embers("mine", "--source", "jsonl", tmp_path / "strange.jsonl", "--database", database).went_well()
-    embers("classify", "--model", model, "--database", database).went_well()
+    assert embers("mine", "--source", "jsonl", tmp_path / "strange.jsonl", "--database", database).returncode == 0
+    assert embers("classify", "--model", model, "--database", database).returncode == 0
     found = dict(rows(database, "SELECT number, min(probability) FROM predictions GROUP BY ALL"))
     assert found.keys() == STRANGE.keys() - SILENT
     assert all(0 < probability <= 1 for probability in found.values())
     again = embers("classify", "--model", model, "--database", database)
-    assert "0 items labelled, 0 texts embedded" in again.out
-    embers("classify", "--explain", 9, "--model", model, "--database", database).went_well()
+    assert "0 items labelled, 0 texts embedded" in again.stdout
+    assert embers("classify", "--explain", 9, "--model", model, "--database", database).returncode == 0
     for number in (7, 9):
-        embers("similar", number, "--database", database).went_well()
+        assert embers("similar", number, "--database", database).returncode == 0
     for number in (4, 7, 12):
-        embers("classify", "--explain", number, "--model", model, "--database", database).failed(3, f"#{number}")
-    embers("similar", 4, "--database", database).failed(3, "#4", "no text")
+        assert_refused(embers("classify", "--explain", number, "--model", model, "--database", database), f"#{number}")
+    assert_refused(embers("similar", 4, "--database", database), "#4", "no text")
     alone = embers("similar", 12, "--database", database)
-    alone.went_well()
-    assert "#12 has no vector" in alone.err
+    assert alone.returncode == 0, alone.stderr
+    assert "#12 has no vector" in alone.stderr
 
 
 # ---- gold ----------------------------------------------------------------------------------------------------------
 
 
 def test_without_gold_nothing_is_trained_or_evaluated(
-    embers: Callable[..., Done], database: Path, tmp_path: Path
+    embers: Callable[..., Ended], database: Path, tmp_path: Path
 ) -> None:
     filled(database, {1: "wrong gradient"})
-    embers("classify", "--train", "--database", database).failed(3, "no gold labels", "embers mine")
-    embers("evaluate", "--database", database).failed(3, "no gold labels", "embers mine")
+    assert_refused(embers("classify", "--train", "--database", database), "no gold labels", "embers mine")
+    assert_refused(embers("evaluate", "--database", database), "no gold labels", "embers mine")
     assert not (tmp_path / "e.model").exists()
 
 
 def test_gold_of_one_class_or_of_items_that_were_never_mined_cannot_be_learned(
-    embers: Callable[..., Done], database: Path
+    embers: Callable[..., Ended], database: Path
 ) -> None:
     labels = [(n, SCHEME, "memory") for n in range(1, 9)] + [(n, SCHEME, "numerical") for n in range(50, 60)]
     filled(database, {n: f"wrong gradient {n}" for n in range(1, 9)}, *labels)
-    embers("classify", "--train", "--database", database).failed(3, "two classes")
+    assert_refused(embers("classify", "--train", "--database", database), "two classes")
 
 
 def test_a_class_with_one_example_is_left_out_and_named(
-    embers: Callable[..., Done], database: Path, monkeypatch: pytest.MonkeyPatch
+    embers: Callable[..., Ended], database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wild, "load", list)  # they have examples of every class, and take a minute to learn
     said = {"memory": "segfault in op", "logical": "wrong sum of op", "file_descriptor": "too many open files in op"}
@@ -185,9 +161,9 @@ def test_a_class_with_one_example_is_left_out_and_named(
     labels = [(n, SCHEME, common[n % 2]) for n in range(1, 25)] + [(25, SCHEME, rare)]
     filled(database, {n: f"{said[value]} {n}" for n, _, value in labels}, *labels)
     done = embers("classify", "--train", "--database", database)
-    done.went_well()
-    assert re.search(r"bug_type: too few labelled items of .*file_descriptor \(1\)", done.err)
-    assert "25 items labelled" in done.out
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"bug_type: too few labelled items of .*file_descriptor \(1\)", done.stderr)
+    assert "25 items labelled" in done.stdout
 
 
 # ---- CSV files -----------------------------------------------------------------------------------------------------
@@ -207,44 +183,47 @@ GOOD = "text,label\n" + "".join(
     ids=["one text", "unknown label", "test without labels"],
 )
 def test_csv_files_that_cannot_be_used(
-    embers: Callable[..., Done], tmp_path: Path, train: str, test: str | None, word: str
+    embers: Callable[..., Ended], tmp_path: Path, train: str, test: str | None, word: str
 ) -> None:
     arguments: list[object] = ["evaluate"]
     for option, content in (("train", train), ("test", test)):
         if content is not None:
             (tmp_path / f"{option}.csv").write_text(content)
             arguments += [f"--{option}", tmp_path / f"{option}.csv"]
-    embers(*arguments).failed(3, word)
+    assert_refused(embers(*arguments), word)
 
 
 def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
-    embers: Callable[..., Done], tmp_path: Path
+    embers: Callable[..., Ended], tmp_path: Path
 ) -> None:
     strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
     (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
-    embers("evaluate", "--train", tmp_path / "train.csv").went_well()
+    assert embers("evaluate", "--train", tmp_path / "train.csv").returncode == 0
 
 
 # ---- models --------------------------------------------------------------------------------------------------------
 
 
 def test_a_changed_model_and_one_for_another_embedding_are_refused(
-    embers: Callable[..., Done], database: Path, model: Path
+    embers: Callable[..., Ended], database: Path, model: Path
 ) -> None:
     filled(database, {1: "wrong gradient for a strided input"})
     about = json.loads((model / FILE).read_text()) | {"embedding": "all-mpnet-base-v2@000000000000"}
     (model / FILE).write_text(json.dumps(about))
-    embers("classify", "--model", model, "--database", database).failed(3, FILE)  # the seal is broken
+    assert_refused(embers("classify", "--model", model, "--database", database), FILE)  # the seal is broken
     kept.seal(model)
-    done = embers("classify", "--model", model, "--database", database)
-    done.failed(3, "all-mpnet-base-v2@000000000000", "--train")
+    assert_refused(
+        embers("classify", "--model", model, "--database", database), "all-mpnet-base-v2@000000000000", "--train"
+    )
     assert rows(database, "SELECT count(*) FROM predictions") == [(0,)]
 
 
 def test_an_unusable_place_for_a_trained_model_is_named(
-    embers: Callable[..., Done], database: Path, tmp_path: Path
+    embers: Callable[..., Ended], database: Path, tmp_path: Path
 ) -> None:
-    embers("mine", "--source", "catalog", "--database", database).went_well()
+    assert embers("mine", "--source", "catalog", "--database", database).returncode == 0
     (tmp_path / "taken").write_text("")
-    done = embers("classify", "--train", "--variant", "title", "--model", tmp_path / "taken", "--database", database)
-    done.failed(3, "taken")
+    assert_refused(
+        embers("classify", "--train", "--variant", "title", "--model", tmp_path / "taken", "--database", database),
+        "taken",
+    )

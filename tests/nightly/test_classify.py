@@ -131,10 +131,9 @@ def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() ->
     ("change", "said"),
     [
         ({"labels": [["bug_type", "gremlins"]]}, "line 2: .*gremlins"),
-        ({}, "line 2: .*stands twice"),
         ({"key": "2", "number": 2, "part": "recent"}, "no issue of development"),
     ],
-    ids=["an unknown class", "a duplicate", "nothing to score"],
+    ids=["an unknown class", "nothing to score"],
 )
 def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_nothing(
     tmp_path: Path, change: dict[str, Any], said: str
@@ -142,12 +141,8 @@ def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_noth
     one = json.loads(resources.data_file(wild.FILE).read_text(encoding="utf-8").splitlines()[0]) | {"part": "test"}
     (tmp_path / "wild.jsonl").write_text(f"{json.dumps(one)}\n{json.dumps(one | change)}\n")
     command = [sys.executable, resources.CHECKOUT_DIR / "tools" / "drawn_scores.py", "--part", "development"]
-    done = subprocess.run(
-        [*command, "--items", tmp_path / "wild.jsonl", "--out", tmp_path / "out.json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command += ["--items", tmp_path / "wild.jsonl", "--out", tmp_path / "out.json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
     assert re.search(said, done.stderr)
     assert not (tmp_path / "out.json").exists()
@@ -163,8 +158,6 @@ def labelled(classified_template: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_a_fresh_machine_labels_at_once_and_says_where_it_abstains(labelled: Path) -> None:
-    entries = len(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines())
-    assert rows(labelled, "SELECT count(DISTINCT (repo, number)) FROM predictions") == [(entries,)]
     shipped = Bundle.load(shipped_folder()).classifiers
     for scheme in ("bug_type", "memory_type", "consequence"):
         counted = f"SELECT count(value), count(*) - count(value) FROM predictions WHERE scheme = '{scheme}'"
@@ -182,17 +175,11 @@ def test_trained_items_are_judged_by_a_model_that_has_not_seen_them(labelled: Pa
 
 
 def test_labels_of_an_item_agree_with_each_other(labelled: Path) -> None:
-    pair = (
-        "SELECT {} FROM predictions a JOIN predictions b USING (repo, number) WHERE a.scheme = '{}' AND b.scheme = '{}'"
-    )
-    above = rows(labelled, pair.format("DISTINCT b.likeliest", "memory_type", "bug_type"))
+    pairs = "FROM predictions a JOIN predictions b USING (repo, number) WHERE a.scheme = 'memory_type' AND b.scheme ="
+    above = rows(labelled, f"SELECT DISTINCT b.likeliest {pairs} 'bug_type'")
     assert above == [("memory",)], "a memory type is only given where the bug type is memory"
-    found = rows(
-        labelled,
-        pair.format(
-            "a.likeliest, b.likeliest, b.provenance, b.abstained, a.abstained", "memory_type", "memory_subtype"
-        ),
-    )
+    asked = "a.likeliest, b.likeliest, b.provenance, b.abstained, a.abstained"
+    found = rows(labelled, f"SELECT {asked} {pairs} 'memory_subtype'")
     assert len(found) > 100
     scheme = Taxonomy.load().scheme("memory_subtype")
     for parent, value, how, silent, parent_silent in found:
