@@ -82,8 +82,6 @@ def model(tmp_path: Path) -> Path:
     return tmp_path / "model"
 
 
-# ---- items ---------------------------------------------------------------------------------------------------------
-
 IMAGE = "![image](https://user-images.githubusercontent.com/1/2.png)\n<img width=300 src='https://x/y.png'>"
 LOG = "\n".join(f"2024-01-01 00:{n % 60:02d} INFO step {n} loss 0.{n} lr 1e-4 " + "x" * (n % 50) for n in range(14_000))
 STRANGE = {
@@ -132,15 +130,14 @@ def test_strange_items_get_a_label_or_an_abstention(
     assert "#12 has no vector" in alone.stderr
 
 
-# ---- gold ----------------------------------------------------------------------------------------------------------
-
-
-def test_without_gold_nothing_is_trained_or_evaluated(
+def test_without_gold_or_with_too_little_of_it_nothing_is_trained_or_evaluated(
     embers: Callable[..., Ended], database: Path, tmp_path: Path
 ) -> None:
     filled(database, {1: "wrong gradient"})
     assert_refused(embers("classify", "--train", "--database", database), "no gold labels", "embers mine")
     assert_refused(embers("evaluate", "--database", database), "no gold labels", "embers mine")
+    filled(database, {}, (1, "consequence", "crash"))
+    assert_refused(embers("classify", "--train", "--database", database), "embers label")
     assert not (tmp_path / "e.model").exists()
 
 
@@ -166,31 +163,20 @@ def test_a_class_with_one_example_is_left_out_and_named(
     assert "25 items labelled" in done.stdout
 
 
-# ---- CSV files -----------------------------------------------------------------------------------------------------
-
 GOOD = "text,label\n" + "".join(
     f"{'segfault' if n % 2 else 'slow'} in op {n},{'a' if n % 2 else 'b'}\n" for n in range(30)
 )
 
 
-@pytest.mark.parametrize(
-    ("train", "test", "word"),
-    [
-        ("text,label\n" + "same,a\nsame,b\n" * 10, None, ""),
-        (GOOD, "text,label\nunheard of,c\n", "c"),
-        (GOOD, "text\nno label\n", "label"),
-    ],
-    ids=["one text", "unknown label", "test without labels"],
-)
-def test_csv_files_that_cannot_be_used(
-    embers: Callable[..., Ended], tmp_path: Path, train: str, test: str | None, word: str
+def test_csv_files_of_one_text_alone_or_with_an_unknown_label_cannot_be_used(
+    embers: Callable[..., Ended], tmp_path: Path
 ) -> None:
-    arguments: list[object] = ["evaluate"]
-    for option, content in (("train", train), ("test", test)):
-        if content is not None:
-            (tmp_path / f"{option}.csv").write_text(content)
-            arguments += [f"--{option}", tmp_path / f"{option}.csv"]
-    assert_refused(embers(*arguments), word)
+    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+    train.write_text("text,label\n" + "same,a\nsame,b\n" * 10)
+    assert_refused(embers("evaluate", "--train", train))
+    train.write_text(GOOD)
+    test.write_text("text,label\nunheard of,c\n")
+    assert_refused(embers("evaluate", "--train", train, "--test", test), "c")
 
 
 def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
@@ -199,9 +185,6 @@ def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
     strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
     (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
     assert embers("evaluate", "--train", tmp_path / "train.csv").returncode == 0
-
-
-# ---- models --------------------------------------------------------------------------------------------------------
 
 
 def test_a_changed_model_and_one_for_another_embedding_are_refused(

@@ -101,9 +101,6 @@ def plain(tiny: Path) -> embedder.Embedder:
     return embed.load_embedder(str(tiny), fast=False, threads=1)
 
 
-# ---- the quick path ---------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=example_count(40))
 @given(st.lists(texts, min_size=1, max_size=5))
 def test_the_quick_path_agrees_with_sentence_transformers(
@@ -205,9 +202,6 @@ def test_a_model_of_another_shape_does_not_take_the_quick_path(
     assert graph.bert_of(tmp_path / "m") is None
 
 
-# ---- batches of the plain path ----------------------------------------------------------------------------------
-
-
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
 def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budget: int) -> None:
     from torch_embers.classify.embedding import torch_embedder
@@ -237,9 +231,6 @@ def test_a_file_where_the_cache_should_be_and_an_empty_folder_of_a_model_are_nam
     (tmp_path / "m").mkdir()
     with pytest.raises(InputError, match="no model that sentence-transformers can load"):
         embed.load_embedder(str(tmp_path / "m"), cache=tmp_path / "d")
-
-
-# ---- the default model ------------------------------------------------------------------------------------------
 
 
 def assert_knows_what_belongs_together(embedder: embedder.Embedder) -> None:

@@ -34,9 +34,6 @@ LIMIT = 30 * 2**20
 """Bytes that the encoder may add to the package."""
 
 
-# ---- what is never learned from -------------------------------------------------------------------------------------
-
-
 def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> None:
     barred = TOOL.excluded.Excluded.of([7], ["[MPS] addcmul ignores the output when it is strided (#12)"])
     assert barred.title("addcmul ignores the output when it is strided")
@@ -114,9 +111,6 @@ def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path)
     assert len(chosen) + len(made["used"]) == 2 * len(names)
 
 
-# ---- the shipped files ----------------------------------------------------------------------------------------------
-
-
 def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
     folder = shipped.folder()
     about = prepared.find(folder)
@@ -163,9 +157,6 @@ def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is
     assert "reinstall torch-embers" in line
     assert database.read_bytes() == before
     assert not (tmp_path / "made").exists()
-
-
-# ---- which encoder belongs to what ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

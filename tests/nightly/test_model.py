@@ -21,7 +21,7 @@ from torch_embers.classify.card import files
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.calibration import RISK, fit_temperature, logits, threshold_for
 from torch_embers.classify.learning.kept import ModelError
-from torch_embers.classify.learning.model import Classifier, Settings
+from torch_embers.classify.learning.model import Classifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,14 +71,6 @@ def test_an_answer_is_calibrated_the_same_alone_and_beside_answers_that_leave_cl
     alone = np.vstack([made.predict_proba(logits(row[None])) for row in rows])
     assert alone == pytest.approx(batch, abs=1e-12)
     assert batch.max() > 0.99, "and no answer is kept from being sure"
-
-
-def test_an_item_is_answered_the_same_alone_and_in_a_batch() -> None:
-    texts, labels = examples()
-    for answers in (labels, ["-" if one != "hang" else one for one in labels]):
-        model = Classifier("c", Settings(C=1e6)).fit(items(texts), answers, range(len(texts)))
-        alone = np.vstack([model.predict_proba(items([text])) for text in texts])
-        assert alone == pytest.approx(model.predict_proba(items(texts)), abs=1e-7)
 
 
 def test_a_threshold_promises_too_much_no_more_often_than_its_risk_allows() -> None:

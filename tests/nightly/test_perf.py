@@ -142,9 +142,6 @@ def test_a_script_that_floods_forks_or_never_ends_is_one_clean_line_and_leaves_n
     )
 
 
-# ---- cases beside their workarounds ------------------------------------------------------------------------------
-
-
 def timed_cases(**by_build: tuple[float, float]) -> perf_cases.TimedCases:
     """Pairs of seconds of one case with the noise of a machine, shared by both ways."""
     draw = random.Random(2)

@@ -61,9 +61,6 @@ def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
     assert rows(database, "SELECT title FROM items") == [("kept",)]
 
 
-# ---- only what changed ------------------------------------------------------------------------------------------
-
-
 def test_only_a_changed_text_is_embedded_again_and_equal_ones_once(database: Path) -> None:
     store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 8)])
     assert embedded(store, Words()).embedded == 7
@@ -119,9 +116,6 @@ def test_items_without_text_get_no_vector_and_are_not_tried_again(database: Path
         nearest.similar(store, REPO, 2)
 
 
-# ---- vectors that are no numbers --------------------------------------------------------------------------------
-
-
 def test_a_vector_of_nan_is_never_stored(database: Path) -> None:
     store = store_of(database, [item(1, "loss becomes nan"), item(2, "fine words"), item(3, "fine words here")])
     assert embedded(store, Words()).refused == 1
@@ -140,9 +134,6 @@ def test_a_model_that_gives_only_nan_is_called_damaged(database: Path, monkeypat
     monkeypatch.setattr(vectors, "PROBE", "nan")
     with pytest.raises(InputError, match="damaged"):
         embedded(store, Words())
-
-
-# ---- interruption -----------------------------------------------------------------------------------------------
 
 
 KILLED = """
@@ -172,9 +163,6 @@ def test_a_killed_run_is_resumed_without_loss_or_repeat(database: Path, request:
     embedded(store, rest)
     assert len(rest.seen) == 6
     assert rows(database, "SELECT count(*), count(DISTINCT text_hash) FROM embeddings") == [(14, 14)]
-
-
-# ---- any texts --------------------------------------------------------------------------------------------------
 
 
 def test_batches_give_every_wanted_item_its_text(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,13 +127,6 @@ def test_questions_and_classes_that_gold_is_too_thin_for_are_left_out_and_named(
     assert set(classifier.votes.values()) <= set(classifier.classes) == {*WORDS}
 
 
-def test_no_gold_and_too_little_of_it_say_what_to_do(database: Path) -> None:
-    one = GoldLabel(REPO, 1, "consequence", "crash", "human", "h")
-    for gold, advice in (([], "embers mine --source catalog"), ([one], "embers label")):
-        with pytest.raises(InputError, match=advice):
-            learned(store_of(database, [told(1, "crash")], gold_labels=gold))
-
-
 @pytest.fixture
 def by_maintainers(store: Store) -> Store:
     """The same, where maintainers labelled the items without gold."""

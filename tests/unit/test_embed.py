@@ -31,9 +31,6 @@ def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.Temp
     assert graph.bert_of(folder) is None
 
 
-# ---- where a model comes from -----------------------------------------------------------------------------------
-
-
 def test_an_impossible_name_is_refused() -> None:
     with pytest.raises(InputError, match="neither a folder nor the name"):
         embed.load_embedder("../no such model")

@@ -31,9 +31,6 @@ def vote(value: str, function: str = "f", kind: str = "keyword", scheme: str = "
     return WeakLabel(scheme, value, function, kind, "x")
 
 
-# ---- the file ------------------------------------------------------------------------------------------------------
-
-
 def test_a_word_that_a_pattern_needs_lets_each_of_its_alternatives_through() -> None:
     """``needs`` is a cheap test only: it must never hide what the pattern would find."""
     examples = {
@@ -91,9 +88,6 @@ def test_a_missing_part_another_version_and_a_name_given_twice_are_refused() -> 
             Labeller(wrong, Taxonomy.load())
 
 
-# ---- votes ---------------------------------------------------------------------------------------------------------
-
-
 def test_labels_and_words_vote_whatever_their_case() -> None:
     assert said(labels=["Module: Correctness (silent)"]) == {("consequence", "silent_correctness")}
     assert ("consequence", "crash") in said("SEGFAULT in sort")
@@ -146,20 +140,14 @@ def by_run(*shown: str, declared: str = "") -> list[tuple[str, str]]:
 
 def test_a_run_votes_by_what_it_showed() -> None:
     assert by_run("signal", "SIGSEGV") == [("crash", "run 7")]
-    assert by_run("signal", "SIGKILL") == []
-    assert by_run("assertion", "AssertionError") == []
+    assert by_run("signal", "SIGKILL") == by_run("assertion", "AssertionError") == []
     assert by_run("mismatch") == [("silent_correctness", "run 7")]
-
-
-def test_of_several_functions_that_see_a_run_the_narrowest_speak() -> None:
+    # of several functions that see a run the narrowest speak
     assert by_run("exception", "RuntimeError", "size mismatch") == [("runtime_error", "run 7")]
     assert by_run("exception", "RuntimeError", "N INTERNAL ASSERT FAILED at PATH") == [("crash", "run 7")]
     assert by_run("mismatch", declared="nan_inf") == [("nan_inf", "run 7")]
     assert by_run("mismatch", declared="silent_correctness") == [("silent_correctness", "run 7")]
     assert by_run("signal", "SIGSEGV", declared="nan_inf") == [("crash", "run 7")]
-
-
-# ---- accuracy on gold ----------------------------------------------------------------------------------------------
 
 
 def test_a_function_without_gold_keeps_the_assumed_accuracy_of_its_kind() -> None:
