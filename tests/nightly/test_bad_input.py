@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.embedding.embedder import Vectors
 
+    Embers = Callable[..., Ended]
+
 
 REPO = "pytorch/pytorch"
 EMBEDDING = "words@0"
@@ -54,7 +56,7 @@ class Steady(Words):
 
 
 @pytest.fixture
-def embers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+def embers(monkeypatch: pytest.MonkeyPatch) -> Embers:
     """The command line in this process, with a quick embedder in place of the model it stands for."""
     monkeypatch.setattr(embed, "load_embedder", lambda *_, **__: Steady(384, f"{EMBEDDING}/words"))
     return partial(run_embers, COLUMNS="1000")
@@ -106,7 +108,7 @@ SILENT = {1, 2, 3, 4, 5, 7, 8, 11, 12}
 
 
 def test_strange_items_get_a_label_or_an_abstention(
-    embers: Callable[..., Ended], database: Path, model: Path, tmp_path: Path
+    embers: Embers, database: Path, model: Path, tmp_path: Path
 ) -> None:
     assert len(LOG) > 900_000
     rest = {"state": "open", "created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
@@ -130,9 +132,7 @@ def test_strange_items_get_a_label_or_an_abstention(
     assert "#12 has no vector" in alone.stderr
 
 
-def test_without_gold_or_with_too_little_of_it_nothing_is_trained_or_evaluated(
-    embers: Callable[..., Ended], database: Path, tmp_path: Path
-) -> None:
+def test_without_enough_gold_nothing_is_trained_or_evaluated(embers: Embers, database: Path, tmp_path: Path) -> None:
     filled(database, {1: "wrong gradient"})
     assert_refused(embers("classify", "--train", "--database", database), "no gold labels", "embers mine")
     assert_refused(embers("evaluate", "--database", database), "no gold labels", "embers mine")
@@ -141,16 +141,14 @@ def test_without_gold_or_with_too_little_of_it_nothing_is_trained_or_evaluated(
     assert not (tmp_path / "e.model").exists()
 
 
-def test_gold_of_one_class_or_of_items_that_were_never_mined_cannot_be_learned(
-    embers: Callable[..., Ended], database: Path
-) -> None:
+def test_gold_of_one_class_or_of_unknown_items_cannot_be_learned(embers: Embers, database: Path) -> None:
     labels = [(n, SCHEME, "memory") for n in range(1, 9)] + [(n, SCHEME, "numerical") for n in range(50, 60)]
     filled(database, {n: f"wrong gradient {n}" for n in range(1, 9)}, *labels)
     assert_refused(embers("classify", "--train", "--database", database), "two classes")
 
 
 def test_a_class_with_one_example_is_left_out_and_named(
-    embers: Callable[..., Ended], database: Path, monkeypatch: pytest.MonkeyPatch
+    embers: Embers, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(wild, "load", list)  # they have examples of every class, and take a minute to learn
     said = {"memory": "segfault in op", "logical": "wrong sum of op", "file_descriptor": "too many open files in op"}
@@ -168,9 +166,7 @@ GOOD = "text,label\n" + "".join(
 )
 
 
-def test_csv_files_of_one_text_alone_or_with_an_unknown_label_cannot_be_used(
-    embers: Callable[..., Ended], tmp_path: Path
-) -> None:
+def test_csv_files_of_one_text_or_with_an_unknown_label_are_refused(embers: Embers, tmp_path: Path) -> None:
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("text,label\n" + "same,a\nsame,b\n" * 10)
     assert_refused(embers("evaluate", "--train", train))
@@ -179,17 +175,13 @@ def test_csv_files_of_one_text_alone_or_with_an_unknown_label_cannot_be_used(
     assert_refused(embers("evaluate", "--train", train, "--test", test), "c")
 
 
-def test_csv_with_strange_texts_and_a_class_of_one_example_is_evaluated(
-    embers: Callable[..., Ended], tmp_path: Path
-) -> None:
+def test_csv_with_strange_texts_and_a_rare_class_is_evaluated(embers: Embers, tmp_path: Path) -> None:
     strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
     (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
     assert embers("evaluate", "--train", tmp_path / "train.csv").returncode == 0
 
 
-def test_a_changed_model_and_one_for_another_embedding_are_refused(
-    embers: Callable[..., Ended], database: Path, model: Path
-) -> None:
+def test_a_changed_model_and_one_of_another_embedding_are_refused(embers: Embers, database: Path, model: Path) -> None:
     filled(database, {1: "wrong gradient for a strided input"})
     about = json.loads((model / FILE).read_text()) | {"embedding": "all-mpnet-base-v2@000000000000"}
     (model / FILE).write_text(json.dumps(about))
@@ -201,9 +193,7 @@ def test_a_changed_model_and_one_for_another_embedding_are_refused(
     assert rows(database, "SELECT count(*) FROM predictions") == [(0,)]
 
 
-def test_an_unusable_place_for_a_trained_model_is_named(
-    embers: Callable[..., Ended], database: Path, tmp_path: Path
-) -> None:
+def test_an_unusable_place_for_a_trained_model_is_named(embers: Embers, database: Path, tmp_path: Path) -> None:
     assert embers("mine", "--source", "catalog", "--database", database).returncode == 0
     (tmp_path / "taken").write_text("")
     assert_refused(

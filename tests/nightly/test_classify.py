@@ -135,9 +135,7 @@ def test_the_second_draw_is_for_development_alone_and_unlike_what_is_tested() ->
     ],
     ids=["an unknown class", "nothing to score"],
 )
-def test_the_command_that_scores_such_a_file_says_so_in_one_line_and_writes_nothing(
-    tmp_path: Path, change: dict[str, Any], said: str
-) -> None:
+def test_a_file_that_cannot_be_scored_is_one_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     one = json.loads(resources.data_file(wild.FILE).read_text(encoding="utf-8").splitlines()[0]) | {"part": "test"}
     (tmp_path / "wild.jsonl").write_text(f"{json.dumps(one)}\n{json.dumps(one | change)}\n")
     command = [sys.executable, resources.CHECKOUT_DIR / "tools" / "drawn_scores.py", "--part", "development"]

@@ -167,7 +167,7 @@ def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) 
     assert before.model_id != after.model_id
 
 
-def test_a_graph_that_disagrees_or_does_not_run_is_not_used(
+def test_a_graph_that_disagrees_or_fails_is_not_used(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from torch_embers.classify.embedding import prepare, torch_embedder
@@ -192,7 +192,7 @@ def test_a_graph_that_disagrees_or_does_not_run_is_not_used(
         ("config_sentence_transformers.json", {"default_prompt_name": "query"}),
     ],
 )
-def test_a_model_of_another_shape_does_not_take_the_quick_path(
+def test_another_shape_does_not_take_the_quick_path(
     tiny: Path, tmp_path: Path, file: str, change: dict[str, Any]
 ) -> None:
     shutil.copytree(tiny, tmp_path / "m")
@@ -275,7 +275,7 @@ def test_reading_only_the_head_of_a_long_text_gives_the_same_tokens(tiny: Path, 
     assert ids[0].tolist() == whole.encode(text).ids
 
 
-def test_no_texts_make_no_vectors_and_parts_come_together_in_order(
+def test_no_texts_make_no_vectors_and_parts_keep_their_order(
     quick: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [f"conv {n}" for n in range(8)]

@@ -168,7 +168,7 @@ def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is
         ("", DEFAULT_EMBEDDER),
     ],
 )
-def test_a_classifier_or_a_database_is_read_with_its_own_encoder_unless_a_setting_names_one(
+def test_a_classifier_is_read_with_its_own_encoder_unless_a_setting_names_one(
     model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str | None] = []

@@ -213,7 +213,5 @@ def test_a_tuned_encoder_brings_texts_of_a_class_together_and_repeats_itself(cap
         (("--plots", "/dev/null/here"), ("--plots",)),
     ],
 )
-def test_the_command_refuses_what_it_cannot_do_in_one_line(
-    store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
-) -> None:
+def test_the_command_refuses_in_one_line(store: Store, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     assert_clean_error(run_embers("evaluate", *arguments, "--database", store.path), 3, *words)

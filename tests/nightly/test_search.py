@@ -47,9 +47,7 @@ def library(database: Path) -> Store:
     return store
 
 
-def test_a_database_of_the_first_schema_gets_the_tables_and_keeps_its_items(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_of_the_first_schema_keeps_its_items(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(schema, "migrations", dict)
         store = Store(database)
@@ -84,9 +82,7 @@ def test_another_model_keeps_vectors_of_its_own(database: Path) -> None:
     assert nearest.search(store, "gradients", embedder=Words(16, "small"))[0].number == 2
 
 
-def test_new_cleaning_rules_read_every_text_again_but_embed_only_what_they_change(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_cleaning_rules_embed_only_what_they_change(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = store_of(database, [item(n, f"wrong gradient {n}") for n in range(1, 5)])
     embedded(store, Words())
     monkeypatch.setattr(vectors, "rules_hash", lambda: "newer")
@@ -305,7 +301,7 @@ def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(libr
         (ItemFilter(repo=REPO, items=(f"{REPO}#77",)), set()),
     ],
 )
-def test_only_items_that_pass_the_filter_are_found(
+def test_only_what_passes_the_filter_is_found(
     library: Store, wanted: ItemFilter, numbers: set[tuple[str, int]]
 ) -> None:
     found = command.search(library, "gradient", 9, wanted, embedder=Words())

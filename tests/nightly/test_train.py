@@ -139,7 +139,7 @@ def by_maintainers(store: Store) -> Store:
     return store_of(store.path, items)
 
 
-def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
+def test_rows_keep_their_source_and_weak_ones_calibrate_nothing(
     by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     using(monkeypatch, combined=True, trained=True)
@@ -165,9 +165,7 @@ def drawn(place: int, value: str, part: str = "development", title: str = "") ->
     return item.model_copy(update=changed | {"title": title or told(10**6 + place, value).title})
 
 
-def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drawn_items_for_development_are_learned_from_and_judge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=True, trained=False)
     items = [drawn(place, value) for place, value in enumerate([*WORDS] * 5)]
     # hashes are cleaned to one word, so that these would be the titles of all labelled items about a deadlock
@@ -280,9 +278,7 @@ def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bu
     assert prediction(store, 120)[3].startswith("model")
 
 
-def test_a_change_of_maintainers_labels_or_of_the_rules_labels_again(
-    store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_labels_or_rules_label_again(store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled(store, made)
     assert labelled(store, made).items == 0
     store_of(store.path, [replace(told(120, "crash"), labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z")])
@@ -314,9 +310,7 @@ def aggregated(
 
 
 @pytest.mark.parametrize("title", ["!!", "訓練中の conv2d でメモリが漏れる"])
-def test_an_item_without_words_that_it_reads_has_no_label_and_explaining_it_says_so(
-    store: Store, made: Bundle, title: str
-) -> None:
+def test_an_item_without_words_has_no_label_and_explaining_it_says_so(store: Store, made: Bundle, title: str) -> None:
     store_of(store.path, [Item(REPO, 501, title=title, updated_at=NOON)])
     labelled(store, made)
     with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
@@ -398,9 +392,7 @@ def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
     assert (one.likeliest, one.provenance, one.probability) == ("hang", aggregation.OUT_OF_FOLD, 0.8)
 
 
-def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled_item(
-    store: Store, made: Bundle
-) -> None:
+def test_the_kept_explanation_names_terms_and_the_nearest_other_item(store: Store, made: Bundle) -> None:
     labelled(store, made)
     said = dict(rows(store.path, "SELECT number, explanation FROM predictions WHERE scheme = 'consequence'"))
     assert set(said) == {10 * place + kind for place in range(1, 13) for kind in range(3)}

@@ -56,9 +56,7 @@ def test_an_unknown_model_offline_is_a_clear_error_and_asks_nobody(tmp_path: Pat
     assert asked == []
 
 
-def test_a_hub_that_does_not_answer_costs_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[float | None]
-) -> None:
+def test_a_silent_hub_costs_seconds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: list[float | None]) -> None:
     pytest.importorskip("huggingface_hub")
     monkeypatch.delenv("HF_HUB_OFFLINE")
     with pytest.raises(InputError, match="cannot be reached"):

@@ -109,9 +109,7 @@ def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -
     assert perf._answers(str(python), "", 60) == {"mm": timing.Sample(0.5, {})}
 
 
-def test_a_script_that_failed_on_a_build_is_not_run_there_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_that_failed_is_not_run_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def sample(python: str, *_: Any) -> timing.Sample:
@@ -131,9 +129,7 @@ def test_a_script_that_failed_on_a_build_is_not_run_there_again(
     assert set(made.times["x.py"]) == {"2.2.2", "2.3.1"}
 
 
-def test_the_torch_of_this_environment_is_not_timed_beside_the_same_build_unless_it_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_this_environment_is_not_timed_beside_the_same_build_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
     own = [SimpleNamespace(name="2.3.1", identity="a"), SimpleNamespace(name="current", identity="a")]
     other = SimpleNamespace(name="2.2.2", identity="b")
     once: Any = perf_command._each_once

@@ -153,9 +153,7 @@ def test_every_label_of_the_catalog_is_a_class_of_the_taxonomy() -> None:
         (True, "memory_subtype", {"parent_class": None}, "class cuda_limitation: parent_class is missing"),
     ],
 )
-def test_a_malformed_scheme_or_class_is_named(
-    where: str, change: dict[str, Any], complaint: str, *, of_class: bool
-) -> None:
+def test_a_malformed_entry_is_named(where: str, change: dict[str, Any], complaint: str, *, of_class: bool) -> None:
     data = raw()
     target = scheme(data, where)
     (target["class"][0] if of_class else target).update(change)
