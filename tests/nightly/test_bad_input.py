@@ -132,12 +132,10 @@ def test_strange_items_get_a_label_or_an_abstention(
     assert "#12 has no vector" in alone.stderr
 
 
-def test_without_enough_gold_nothing_is_trained_or_evaluated(embers: Embers, database: Path, tmp_path: Path) -> None:
+def test_without_gold_nothing_is_trained_or_evaluated(embers: Embers, database: Path, tmp_path: Path) -> None:
     filled(database, {1: "wrong gradient"})
     assert_refused(embers("classify", "--train", "--database", database), "no gold labels", "embers mine")
     assert_refused(embers("evaluate", "--database", database), "no gold labels", "embers mine")
-    filled(database, {}, (1, "consequence", "crash"))
-    assert_refused(embers("classify", "--train", "--database", database), "embers label")
     assert not (tmp_path / "e.model").exists()
 
 
