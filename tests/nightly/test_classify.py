@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from helpers.search import store_of
 from support import assert_clean_error, rows, run_embers
 from torch_embers import packages, resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
@@ -27,7 +26,7 @@ from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.classify.text import title_text
 from torch_embers.classify.train import DRAWN, GOLD
-from torch_embers.store.records import GoldLabel
+from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -223,10 +222,11 @@ def test_without_a_database_the_next_step_is_named(database: Path) -> None:
 
 def test_a_replay_keeps_what_people_labelled(catalog_database: Path) -> None:
     database = catalog_database
-    store_of(
-        database,
-        gold_labels=[GoldLabel("pytorch/pytorch", 67513, "bug_type", "memory", "human", "somebody", source="label")],
-    )
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        connection.execute(
+            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
+            "VALUES ('pytorch/pytorch', 67513, 'bug_type', 'memory', 'human', 'somebody', 'label')"
+        )
     counts = "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL"
     before = rows(database, counts)
     assert run_embers("mine", "--replay", "--database", str(database)).returncode == 0
