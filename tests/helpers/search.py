@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torch_embers.classify.embedding import vectors
 from torch_embers.classify.embedding.embedder import Embedder
-from torch_embers.store.records import Batch, Comment, Item
+from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def item(number: int, title: str | None, body: str | None = None, updated: str =
     return Item(repo, number, title=title, body=body, updated_at=updated)
 
 
-def store_of(database: Path, items: Iterable[Item], comments: Iterable[Comment] = ()) -> Store:
+def store_of(database: Path, items: Iterable[Item] = (), **parts: Any) -> Store:
+    """A database to which these items and other parts of a batch were added."""
     store = Store(database)
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=list(items), comments=list(comments)))
+        writer.commit(Batch(items=list(items), **parts))
     return store
 
 

@@ -21,53 +21,75 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from helpers.active import (  # noqa: F401 - fixtures
-    CANDIDATES,
-    MEMORY,
-    NOON,
-    REPO,
-    TAXONOMY,
-    begun,
-    bug,
-    filled_database,
-    gold,
-    key_of,
-    label,
-    now,
-    numbers,
-    one,
-    store,
-)
-from support import example_count
-from torch_embers.annotate import active
+from support import example_count, rows
 from torch_embers.annotate import journal as journals
-from torch_embers.annotate.command import label_session
+from torch_embers.annotate import session as sessions
+from torch_embers.annotate.command import Summary, label_session
 from torch_embers.annotate.journal import Journal
+from torch_embers.annotate.keyboard import split_keys
 from torch_embers.annotate.table import restore
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.store import lock
-from torch_embers.store.records import Batch, GoldLabel
+from torch_embers.store.records import Batch, Comment, GoldLabel, Item
 from torch_embers.store.store import Store
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from torch_embers.annotate.active import Candidate
+REPO = "pytorch/pytorch"
+NOON = "2024-01-23T12:00:00Z"
+TAXONOMY = Taxonomy.load()
+
+
+def key_of(scheme: str, value: str, parent: str | None = None) -> str:
+    """The key that a person presses for a class."""
+    classes = TAXONOMY.scheme(scheme).under(parent)
+    return next(key for key, entry in sessions.class_keys(classes).items() if entry.name == value)
+
+
+MEMORY = key_of("bug_type", "memory")
 LOGICAL = key_of("bug_type", "logical")
 NON_CONTIGUOUS = key_of("memory_type", "non_contiguous")
 CRASH = key_of("consequence", "crash")
 CPU, CUDA = key_of("backend", "cpu"), key_of("backend", "cuda")
 
 
-@given(CANDIDATES, st.randoms(use_true_random=False))
-def test_the_order_holds_every_item_once_and_does_not_depend_on_the_input_order(
-    candidates: list[Candidate], chance: random.Random
-) -> None:
-    ranked = active.rank(candidates)
-    assert sorted(numbers(ranked)) == sorted(numbers(candidates))
-    chance.shuffle(candidates)
-    assert active.rank(candidates) == ranked
+@pytest.fixture(scope="session")
+def filled_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four issues and a pull request, to be copied."""
+    path = tmp_path_factory.mktemp("label") / "filled.duckdb"
+    items = [
+        Item(REPO, n, "issue", f"title {n} {'abcdef'[n] * 12}", f"body of {n}", state="open", updated_at=f"2024-01-0{n}T00:00:00Z",
+             labels=("module: crash",), created_at=NOON, source="jsonl")
+        for n in (1, 2, 3, 4)
+    ]  # fmt: skip
+    items.append(Item(REPO, 5, "pull", "a pull request", "", updated_at=NOON, source="jsonl"))
+    with Store(path).writer("test", create=True) as writer:
+        writer.commit(Batch(items=items, comments=[Comment(REPO, 4, "c1", "bob", body="it is the stride")]))
+    return path
+
+
+@pytest.fixture
+def store(filled_database: Path, tmp_path: Path) -> Store:
+    path = tmp_path / "e.duckdb"
+    shutil.copy(filled_database, path)
+    return Store(path)
+
+
+def label(
+    store: Store, keys: str, *schemes: str, annotator: str | None = "ann", limit: int = 10, **options: Any
+) -> tuple[Summary, str]:
+    out = Console(file=io.StringIO(), width=100, force_terminal=False)
+    summary = label_session(store, schemes, annotator, limit, iter(split_keys(keys)), out, **options)
+    return summary, out.file.getvalue()
+
+
+def gold(store: Store) -> list[tuple[Any, ...]]:
+    return rows(
+        store.path,
+        "SELECT number, scheme, value, annotator FROM gold_labels WHERE annotator_kind = 'human' ORDER BY ALL",
+    )
 
 
 def execute(store: Store, statement: str, parameters: Sequence[object] = ()) -> None:
@@ -98,17 +120,8 @@ def test_labels_go_to_the_table_and_to_the_journal_with_annotator_and_time(store
     assert (summary.labelled, summary.answers, summary.left, summary.waiting, summary.finished) == (1, 5, 3, 0, False)
     for said in ("title 4", "open", "module: crash", "body of 4", "it is the stride", "bob", f"{MEMORY} memory "):
         assert said in shown
-    with store.read() as connection:
-        [(kind, source, recent)] = connection.execute(
-            "SELECT DISTINCT annotator_kind, source, labelled_at > now()::TIMESTAMP - INTERVAL 1 DAY FROM gold_labels"
-        ).fetchall()
-    assert (kind, source, recent) == ("human", "label", True)
-
-
-def test_the_end_of_the_keys_quits_and_keeps_everything(store: Store) -> None:
-    summary, _ = label(store, LOGICAL, "bug_type", "consequence")
-    assert gold(store) == [(4, "bug_type", "logical", "ann")]
-    assert (summary.answers, summary.finished) == (1, False)
+    asked = "annotator_kind, source, labelled_at > now()::TIMESTAMP - INTERVAL 1 DAY"
+    assert rows(store.path, f"SELECT DISTINCT {asked} FROM gold_labels") == [("human", "label", True)]
 
 
 def test_a_session_goes_on_where_the_last_one_stopped(store: Store) -> None:
@@ -122,12 +135,6 @@ def test_a_session_goes_on_where_the_last_one_stopped(store: Store) -> None:
     assert again.answers == 0
     assert again.finished
     assert "Nothing is left to ask" in shown
-
-
-def test_cannot_tell_is_not_asked_again_and_makes_no_gold(store: Store) -> None:
-    label(store, "0" * 4, "bug_type")
-    assert gold(store) == []
-    assert label(store, "", "bug_type")[0].finished
 
 
 def test_another_annotator_is_asked_the_same_items(store: Store) -> None:
@@ -164,8 +171,7 @@ def test_a_skipped_item_comes_again_in_the_next_session(store: Store) -> None:
 
 def test_a_note_becomes_the_evidence_of_the_item(store: Store) -> None:
     label(store, MEMORY + "nsee the sxx\x7f\x7ftride\n" + NON_CONTIGUOUS + "q", "memory_type")
-    with store.read() as connection:
-        assert connection.execute("SELECT DISTINCT evidence FROM gold_labels").fetchall() == [("see the stride",)]
+    assert rows(store.path, "SELECT DISTINCT evidence FROM gold_labels") == [("see the stride",)]
     _, shown = label(store, "nnever mind\x1bq", "consequence")
     assert "note kept" not in shown
     assert "note: see the stride" in shown
@@ -196,20 +202,25 @@ def test_the_name_is_asked_once_and_refused_while_it_is_none(store: Store) -> No
     assert gold(store)[0][3] == "Ann Lee"
     summary, _ = label(store, "An", "bug_type", annotator=None)
     assert summary.answers == 0
-    assert label(store, "", annotator=None)[0].annotator == ""
-    assert label(store, "\x1b", annotator=None)[0].annotator == ""
+    for keys in ("", "\x1b"):
+        assert label(store, keys, annotator=None)[0].annotator == ""
+    for name in ("", "  ", "a\x1b[31m", "x" * 61):
+        with pytest.raises(InputError, match="printable"):
+            label(store, MEMORY, annotator=name)
+
+
+def label_by_machine(store: Store, number: int) -> None:
+    said = GoldLabel(REPO, number, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(gold_labels=[said]))
 
 
 def test_a_person_cannot_take_the_name_of_a_machine_nor_replace_its_labels(store: Store) -> None:
-    robot = GoldLabel(REPO, 4, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(gold_labels=[robot]))
+    label_by_machine(store, 4)
     with pytest.raises(InputError, match="no person"):
         label(store, LOGICAL, annotator="guide-1")
     label(store, LOGICAL * 4, "bug_type")
-    with store.read() as connection:
-        found = connection.execute("SELECT value FROM gold_labels WHERE annotator = 'guide-1'").fetchall()
-    assert found == [("memory",)]
+    assert rows(store.path, "SELECT value FROM gold_labels WHERE annotator = 'guide-1'") == [("memory",)]
 
 
 def test_a_lost_database_loses_no_label(store: Store, filled_database: Path) -> None:
@@ -235,16 +246,6 @@ def test_while_somebody_else_writes_answers_wait_in_the_journal(store: Store) ->
     assert gold(store) == []
     label(store, "q")
     assert [row[:3] for row in gold(store)] == [(3, "bug_type", "logical"), (4, "bug_type", "memory")]
-
-
-def test_a_crash_in_the_middle_keeps_every_answer_given(store: Store) -> None:
-    def keys() -> Iterator[str]:
-        yield MEMORY
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        label_session(store, ["memory_type"], "ann", 5, keys(), Console(file=io.StringIO()))
-    assert gold(store) == [(4, "bug_type", "memory", "ann")]
 
 
 def test_the_model_decides_what_is_asked_first_and_its_guess_is_shown_unless_blind(store: Store) -> None:
@@ -277,9 +278,7 @@ def test_foreign_text_cannot_steer_the_terminal(store: Store) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J[bold red]boo[/] [link=x]y :bug: a\u202eb"
     execute(store, "UPDATE items SET title = ?, body = ?, labels = [?] WHERE number = 4", [evil, evil, evil])
     _, shown = label(store, "r?rq", "bug_type")
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
-    assert "\u202e" not in shown
+    assert not {"\x1b", "\x07", "\u202e"} & {*shown}
     assert "[bold red]boo[/]" in shown
     assert ":bug:" in shown
 
@@ -311,9 +310,7 @@ def test_without_items_or_database_it_says_so(store: Store, tmp_path: Path) -> N
 
 def test_pull_requests_are_asked_about_only_where_they_are_labelled_already(store: Store) -> None:
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 4
-    mark = GoldLabel(REPO, 5, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(gold_labels=[mark]))
+    label_by_machine(store, 5)
     assert label(store, MEMORY * 9, "bug_type")[0].labelled == 1
 
 

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import support
-from helpers.search import Words
+from helpers.search import Words, store_of
 from torch_embers import cli, resources
 from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.embedding import embed, prepared, shipped, weights
 from torch_embers.search.rules import SearchRules
 from torch_embers.settings import DEFAULT_EMBEDDER, SHIPPED_EMBEDDER
-from torch_embers.store.records import Batch, Item
-from torch_embers.store.store import Store
+from torch_embers.store.records import Item
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from torch_embers.store.store import Store
 
 TOOL: Any = support.tool("encoder")
 for module in ("excluded", "pairs", "command"):
@@ -31,9 +32,6 @@ for module in ("excluded", "pairs", "command"):
 REPO = "pytorch/pytorch"
 LIMIT = 30 * 2**20
 """Bytes that the encoder may add to the package."""
-
-
-# ---- what is never learned from -------------------------------------------------------------------------------------
 
 
 def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> None:
@@ -47,6 +45,17 @@ def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> No
     assert barred.item(8, "a fix", "see https://github.com/pytorch/pytorch/issues/7")
     assert barred.item(8, "a fix", "The report: addcmul ignores the output, when it is strided.")
     assert not barred.item(8, "a fix", "Fixes #77")
+
+
+def linked(database: Path, items: list[Item], *fixes: tuple[int, int]) -> Store:
+    """Items, and which of them fixes which."""
+    store = store_of(database, items)
+    insert = "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) VALUES "
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.executemany(
+            f"{insert} ('{REPO}', ?, 'fixes', '{REPO}', ?, '', 'body')", [list(fix) for fix in fixes]
+        )
+    return store
 
 
 def test_no_item_that_is_measured_is_learned_from(
@@ -68,14 +77,7 @@ def test_no_item_that_is_measured_is_learned_from(
         Item(REPO, 931, kind="issue", title="eye_ is wrong for a view"),
         Item(REPO, 932, kind="pull", title="eye_ reads the strides of views", body=body),
     ]
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items))
-        with writer.transaction() as connection:
-            connection.execute(
-                "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
-                f"VALUES ('{REPO}', 932, 'fixes', '{REPO}', 931, 'Fixes #931', 'body')"
-            )
+    linked(database, items, (932, 931))
     (tmp_path / "pairs.csv").write_text("pairs,query,partner\nfix,931,932\nrelated,931,940\n", encoding="utf-8")
     monkeypatch.setattr(TOOL.excluded, "MEASURED", tmp_path / "pairs.csv")
     out = tmp_path / "made.json"
@@ -100,24 +102,13 @@ def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path)
     names = ["sort", "topk", "cumsum", "einsum", "norm", "dot", "gather", "where", "eye", "kron", "roll", "flip"]
     issues = [Item(REPO, 100 + n, kind="issue", title=f"{name} broken {name * 2}") for n, name in enumerate(names)]
     pulls = [Item(REPO, 200 + n, kind="pull", title=f"repair {name} {name * 3}") for n, name in enumerate(names)]
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[*issues, *pulls]))
-        with writer.transaction() as connection:
-            connection.executemany(
-                "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
-                f"VALUES ('{REPO}', ?, 'fixes', '{REPO}', ?, '', 'body')",
-                [(200 + n, 100 + n) for n in range(len(names))],
-            )
+    store = linked(database, [*issues, *pulls], *((200 + n, 100 + n) for n in range(len(names))))
     made = TOOL.pairs.make(store, tmp_path, set())
     chosen = {number for pair in made["choose"]["fix"] for number in pair}
     assert chosen
     assert made["learn"]["fix"]
     assert chosen.isdisjoint(made["used"])
     assert len(chosen) + len(made["used"]) == 2 * len(names)
-
-
-# ---- the shipped files ----------------------------------------------------------------------------------------------
 
 
 def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
@@ -133,15 +124,6 @@ def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
     assert about.model_id.partition("/")[0] in {pair.model for pair in SearchRules.load().pairs}
 
 
-@pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the shipped encoder that is loaded in its place."""
-    place = tmp_path / "copy"
-    shutil.copytree(shipped.folder(), place)
-    monkeypatch.setattr(shipped, "folder", lambda: place)
-    return place
-
-
 @pytest.mark.parametrize(
     ("file", "change", "said"),
     [
@@ -154,36 +136,27 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is_written(
-    copied: Path, database: Path, capsys: pytest.CaptureFixture[str], file: str, change: Any, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    database: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    change: Any,
+    said: str,
 ) -> None:
-    with Store(database).writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, 1, title="wrong gradient")]))
+    copied = shutil.copytree(shipped.folder(), tmp_path / "copy")
+    monkeypatch.setattr(shipped, "folder", lambda: copied)
+    store_of(database, [Item(REPO, 1, title="wrong gradient")])
     before = database.read_bytes()
     change(copied / file)
     with pytest.raises(SystemExit) as end:
-        cli.main(["classify", "--train", "--model", str(copied.parent / "made"), "--database", str(database)])
+        cli.main(["classify", "--train", "--model", str(tmp_path / "made"), "--database", str(database)])
     assert end.value.code == 3
     [line] = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert said in line
     assert "reinstall torch-embers" in line
     assert database.read_bytes() == before
-    assert not (copied.parent / "made").exists()
-
-
-# ---- which encoder belongs to what ----------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The names of the models that were loaded."""
-    names: list[str | None] = []
-
-    def load(name: str | None = None, **_: object) -> Words:
-        names.append(name)
-        return Words()
-
-    monkeypatch.setattr(embed, "load_embedder", load)
-    return names
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize(
@@ -195,9 +168,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
         ("", DEFAULT_EMBEDDER),
     ],
 )
-def test_a_classifier_or_a_database_is_read_with_its_own_encoder_unless_a_setting_names_one(
-    asked: list[str], model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
+def test_a_classifier_is_read_with_its_own_encoder_unless_a_setting_names_one(
+    model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked: list[str | None] = []
+    monkeypatch.setattr(embed, "load_embedder", lambda name=None, **_: asked.append(name) or Words())
     embed.load_matching(model)
     monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
     embed.load_matching(model)
@@ -213,8 +188,7 @@ def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_en
         return Words(name=f"{used}/words" if name else f"{SHIPPED_EMBEDDER}@0/words")
 
     monkeypatch.setattr(embed, "load_embedder", load)
-    with Store(database).writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, n, title=f"wrong gradient {n}") for n in (1, 2)]))
+    store_of(database, [Item(REPO, n, title=f"wrong gradient {n}") for n in (1, 2)])
     with pytest.raises(SystemExit) as end:
         cli.main(["classify", "--database", str(database)])
     assert end.value.code == 0, capsys.readouterr().err

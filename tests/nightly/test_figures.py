@@ -117,9 +117,6 @@ def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
     assert means == pytest.approx(truth, abs=0.02)
 
 
-# ---- the shipped confusion
-
-
 @pytest.mark.parametrize("scheme", confusions.SCHEMES)
 def test_the_shipped_matrix_counts_each_gold_item_once_for_the_classes_of_the_model(scheme: str) -> None:
     found = confusions.load(scheme)

@@ -9,14 +9,12 @@ import sys
 from typing import TYPE_CHECKING
 
 import duckdb
-import pytest
 
 from servers.tracker import write_history
 from support import assert_clean_error, eventually, rows, run_embers
 from torch_embers.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from servers.github import GitHub
@@ -24,22 +22,18 @@ if TYPE_CHECKING:
 NOWHERE = "http://127.0.0.1:9"
 
 
-def test_a_first_run_without_network_ends_with_a_filled_database(database: Path) -> None:
+def test_a_first_run_without_network_fills_a_database_and_a_second_one_changes_nothing(database: Path) -> None:
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0, done.stderr
     assert "cannot be reached" in done.stdout
     assert "GITHUB_TOKEN" in done.stdout
-    assert rows(database, "SELECT count(*) >= 80 FROM items") == [(True,)]
-    assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]
-
-
-def test_a_second_run_without_network_changes_nothing(database: Path) -> None:
-    run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
-    before = rows(database, "SELECT count(*) FROM raw_pages")
+    counts = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM links), (SELECT count(*) FROM raw_pages)"
+    before = rows(database, counts)
+    assert min(before[0]) > 0
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
     assert done.returncode == 0
     assert "nothing new" in done.stdout
-    assert rows(database, "SELECT count(*) FROM raw_pages") == before
+    assert rows(database, counts) == before
 
 
 def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub, database: Path) -> None:
@@ -57,23 +51,6 @@ def test_a_database_from_the_future_is_refused(database: Path) -> None:
         assert_clean_error(done, 5, "999", "upgrade")
 
 
-@pytest.fixture
-def slow_mine(tracker: GitHub, database: Path) -> Iterator[subprocess.Popen[str]]:
-    """A mine that takes several seconds, running in the background."""
-    write_history(tracker.repository("alice/bugs"), 1_000)
-    command = [sys.executable, "-m", "torch_embers", "mine", "--source", "rest", "--repo", "alice/bugs"]
-    process = subprocess.Popen(
-        [*command, "--api-url", tracker.url, "--database", str(database)],
-        env={**os.environ, "EMBERS_TOKENS": "t", "EMBERS_PAUSE": "0.3"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    eventually(database.exists)
-    yield process
-    process.kill()
-
-
 def has_items(database: Path) -> bool:
     """Whether the first items are written; not while the writer has the file."""
     try:
@@ -82,11 +59,16 @@ def has_items(database: Path) -> bool:
         return False
 
 
-def test_ctrl_c_saves_what_was_read_and_says_so(slow_mine: subprocess.Popen[str], database: Path) -> None:
-    eventually(lambda: has_items(database))
-    slow_mine.send_signal(signal.SIGINT)
-    _, errors = slow_mine.communicate(timeout=120)
-    assert slow_mine.returncode == 130, errors
+def test_ctrl_c_saves_what_was_read_and_says_so(tracker: GitHub, database: Path) -> None:
+    write_history(tracker.repository("alice/bugs"), 1_000)
+    command = [sys.executable, "-m", "torch_embers", "mine", "--source", "rest", "--repo", "alice/bugs"]
+    command += ["--api-url", tracker.url, "--database", str(database)]
+    slow = {**os.environ, "EMBERS_TOKENS": "t", "EMBERS_PAUSE": "0.3"}
+    with subprocess.Popen(command, env=slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        eventually(lambda: has_items(database))
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
     assert "interrupted" in errors
     assert "Traceback" not in errors
     assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]

@@ -117,7 +117,7 @@ def _read(place: Path) -> str:
 
 
 @pytest.mark.parametrize(("code", "limit", "said"), HOSTILE.values(), ids=HOSTILE)
-def test_a_script_that_floods_forks_or_never_ends_is_one_clean_line_and_leaves_nothing(
+def test_a_hostile_script_is_one_clean_line_and_leaves_nothing(
     tmp_path: Path, code: str, limit: int, said: str | None
 ) -> None:
     from torch_embers.oracles import timing
@@ -140,9 +140,6 @@ def test_a_script_that_floods_forks_or_never_ends_is_one_clean_line_and_leaves_n
     eventually(  # what was killed needs a moment to go
         lambda: not any(f"PYTHONPATH={tmp_path}" in _read(place) for place in Path("/proc").glob("[0-9]*/environ"))
     )
-
-
-# ---- cases beside their workarounds ------------------------------------------------------------------------------
 
 
 def timed_cases(**by_build: tuple[float, float]) -> perf_cases.TimedCases:

@@ -93,6 +93,7 @@ UNITS = {
     "prints": 'print "a"\n', "bad lines": "x = = 1\n", "prose": "the quick brown fox ", "quoted": '"', "nul": "\0",
     "reverts": 'revert "', "stacks": "stack from x\n* #1\n", "commands": 'python -c "import torch"\n', "calls": "f(",
     "indented": "    x = torch.ones(2)\n", "paragraphs": "x\n\n", "heredocs": "python - <<EOF\n", "quotation mark": "'",
+    "hashes": "abc1234 revert ", "versions": "[1.7] (", "relands": "reland of the ", "picks": "cherry pick ", "pairs": "#1 and ",
     "device": "x = x.cuda()\n", "conditions": "a if b else ", "surrogates": "\ud800", "escapes": "\x1b[31m",
 }  # fmt: skip
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from helpers.search import Words
+from helpers.search import NOON, REPO, Words, store_of
 from support import rows
 from torch_embers.classify import aggregation, stage, train
 from torch_embers.classify.aggregation import Aggregator
-from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow
+from torch_embers.classify.bundle import Bundle, HeldOut
 from torch_embers.classify.card import training_card
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import weak_table, wild
@@ -28,7 +28,7 @@ from torch_embers.classify.learning.model import Classifier
 from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.store.records import Batch, GoldLabel, Item, Repository
+from torch_embers.store.records import GoldLabel, Item, Repository
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from torch_embers.classify.labels.wild import WildItem
     from torch_embers.classify.text import Variant
 
-REPO = "o/r"
-NOON = "2024-01-01T12:00:00Z"
 VARIANT: Variant = "title"
 WORDS = {"crash": "segfault", "silent_correctness": "wrong numbers", "hang": "deadlock"}
 
@@ -64,10 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Store:
         for kind, value in enumerate(WORDS)
         for place in range(1, 9)
     ]
-    store = Store(tmp_path_factory.mktemp("train") / "e.duckdb")
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items, gold_labels=labels))
-    return store
+    return store_of(tmp_path_factory.mktemp("train") / "e.duckdb", items, gold_labels=labels)
 
 
 @pytest.fixture
@@ -85,16 +80,8 @@ def made(filled: Store) -> Bundle:
 
 def using(monkeypatch: pytest.MonkeyPatch, *, combined: bool, trained: bool) -> None:
     labeller = Labeller.load()
-    use = Use(
-        scheme="consequence",
-        combined=combined,
-        trained=trained,
-        weight=0.25,
-        per_class=2,
-        drawn_weight=3.0,
-        reason="tested",
-    )
-    monkeypatch.setattr(labeller, "uses", {"consequence": use})
+    how = {"combined": combined, "trained": trained, "weight": 0.25, "per_class": 2, "drawn_weight": 3.0}
+    monkeypatch.setattr(labeller, "uses", {"consequence": Use(scheme="consequence", reason="tested", **how)})
 
 
 def learned(store: Store, drawn: Sequence[WildItem] = (), variant: Variant = VARIANT) -> train.Trained:
@@ -127,58 +114,38 @@ def prediction(store: Store, number: int) -> tuple[Any, ...]:
 # ---- training ------------------------------------------------------------------------------------------------------
 
 
-def test_what_gold_is_too_thin_for_is_left_out_with_the_reason(store: Store) -> None:
+def test_questions_and_classes_that_gold_is_too_thin_for_are_left_out_and_named(store: Store) -> None:
+    few = [GoldLabel(REPO, number, "consequence", "other", "human", "h") for number in (90, 91)]
+    store_of(store.path, gold_labels=few)
     trained = learned(store)
-    assert set(trained.bundle.classifiers) == {"consequence"}
     assert {name: len(rows) for name, rows in trained.bundle.rows.items()} == {"consequence": 24}
+    assert trained.rare == {"consequence": {"other": 2}}
     assert trained.left_out["bug_type"] == "no class has 3 or more labelled items"
     assert "memory_subtype.concurrency" not in trained.left_out, "nothing to learn where there is one class"
-
-
-def test_rare_classes_are_named(store: Store) -> None:
-    with store.writer("test", create=True) as writer:
-        writer.commit(
-            Batch(gold_labels=[GoldLabel(REPO, 90 + n, "consequence", "other", "human", "h") for n in (0, 1)])
-        )
-    trained = learned(store)
-    assert trained.rare == {"consequence": {"other": 2}}
-    classifier = trained.bundle.classifiers["consequence"]
-    assert "other" not in classifier.classes
+    [classifier] = trained.bundle.classifiers.values()
     assert set(classifier.vote_weights()) == set(classifier.votes)
-    assert set(classifier.votes.values()) <= set(classifier.classes)
+    assert set(classifier.votes.values()) <= set(classifier.classes) == {*WORDS}
 
 
-def test_no_gold_and_too_little_of_it_say_what_to_do(database: Path) -> None:
-    store = Store(database)
-    for gold, advice in (
-        ([], "embers mine --source catalog"),
-        ([GoldLabel(REPO, 1, "consequence", "crash", "human", "h")], "embers label"),
-    ):
-        with store.writer("test", create=True) as writer:
-            writer.commit(Batch(items=[told(1, "crash")], gold_labels=gold))
-        with pytest.raises(InputError, match=advice):
-            learned(store)
+def test_too_little_gold_says_what_to_do(database: Path) -> None:
+    one = GoldLabel(REPO, 1, "consequence", "crash", "human", "h")
+    with pytest.raises(InputError, match="embers label"):
+        learned(store_of(database, [told(1, "crash")], gold_labels=[one]))
 
 
 @pytest.fixture
 def by_maintainers(store: Store) -> Store:
     """The same, where maintainers labelled the items without gold."""
-    labels = {
-        "crash": "module: crash",
-        "silent_correctness": "module: correctness (silent)",
-        "hang": "module: deadlock",
-    }
+    labels = ("module: crash", "module: correctness (silent)", "module: deadlock")
     items = [
-        replace(told(10 * place + kind, value), labels=(labels[value],))
+        replace(told(10 * place + kind, value), labels=(labels[kind],))
         for kind, value in enumerate(WORDS)
         for place in range(9, 13)
     ]
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items))
-    return store
+    return store_of(store.path, items)
 
 
-def test_every_row_keeps_its_source_and_weak_rows_are_never_calibrated_on(
+def test_rows_keep_their_source_and_weak_ones_calibrate_nothing(
     by_maintainers: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     using(monkeypatch, combined=True, trained=True)
@@ -204,9 +171,7 @@ def drawn(place: int, value: str, part: str = "development", title: str = "") ->
     return item.model_copy(update=changed | {"title": title or told(10**6 + place, value).title})
 
 
-def test_drawn_items_of_the_development_half_are_learned_from_and_judge(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_drawn_items_for_development_are_learned_from_and_judge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=True, trained=False)
     items = [drawn(place, value) for place, value in enumerate([*WORDS] * 5)]
     # hashes are cleaned to one word, so that these would be the titles of all labelled items about a deadlock
@@ -239,8 +204,7 @@ def test_an_item_of_the_test_half_teaches_nothing_also_where_it_has_a_body(
     using(monkeypatch, combined=True, trained=True)
     body = "The kernel writes behind the end of its output."
     own = [replace(told(10 * place, "crash"), labels=labels, body=f"{body} {place}") for place in places]
-    with by_maintainers.writer("test", create=True) as writer:
-        writer.commit(Batch(items=own))
+    store_of(by_maintainers.path, own)
 
     def known(names: list[WildItem]) -> set[int]:
         found = learned(by_maintainers, names, variant).bundle.rows["consequence"]
@@ -259,14 +223,13 @@ def test_an_item_of_the_test_half_is_known_by_its_number_whatever_title_or_repos
 ) -> None:
     using(monkeypatch, combined=True, trained=True)
     numbers = [10**6 + place for place in (0, 2)]
-    moved = [Repository(1, wild.REPO, fetched_at=NOON)]
-    moved += [Repository(1, present, wild.REPO, fetched_at="2024-02-01T00:00:00Z")] if present != wild.REPO else []
-    with by_maintainers.writer("test", create=True) as writer:
-        gold, weak = (replace(told(number, "crash"), repo=wild.REPO) for number in numbers)
-        labelled_gold = GoldLabel(wild.REPO, gold.number, "consequence", "crash", "human", "h")
-        writer.commit(Batch(items=[gold, replace(weak, labels=("module: crash",))], gold_labels=[labelled_gold]))
-        for one in moved:
-            writer.commit(Batch(repositories=[one]))
+    gold, weak = (replace(told(number, "crash"), repo=wild.REPO) for number in numbers)
+    by_person = GoldLabel(wild.REPO, gold.number, "consequence", "crash", "human", "h")
+    store_of(by_maintainers.path, [gold, replace(weak, labels=("module: crash",))], gold_labels=[by_person])
+    store_of(by_maintainers.path, repositories=[Repository(1, wild.REPO, fetched_at=NOON)])
+    if present != wild.REPO:
+        moved = Repository(1, present, wild.REPO, fetched_at="2024-02-01T00:00:00Z")
+        store_of(by_maintainers.path, repositories=[moved])
 
     def known(part: str) -> set[tuple[str, int]]:
         names = [drawn(place, "crash", part, f"renamed since {place}") for place in (0, 2)]
@@ -293,10 +256,8 @@ def test_without_use_the_text_alone_decides(store: Store, monkeypatch: pytest.Mo
     bundle = learned(store).bundle
     assert bundle.classifiers["consequence"].vote_weights() == {}
     labelled(store, bundle)
-    assert {row[0] for row in rows(store.path, "SELECT DISTINCT provenance FROM predictions")} == {
-        "out_of_fold",
-        "model",
-    }
+    found = rows(store.path, "SELECT DISTINCT provenance FROM predictions ORDER BY ALL")
+    assert found == [("model",), ("out_of_fold",)]
 
 
 def test_a_run_outranks_text_votes_and_gold(store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,67 +279,56 @@ def test_when_the_run_is_withdrawn_the_text_decides_again(store: Store, made: Bu
     with store.writer("test", create=True) as writer:
         stage.classify(store, writer, made, words(), Silent())
     assert prediction(store, 120)[3] == "execution"
-    done = labelled(store, made)
-    assert done.items == 1
+    assert labelled(store, made).items == 1
     assert prediction(store, 120)[1] == "crash"
     assert prediction(store, 120)[3].startswith("model")
 
 
-def test_a_change_of_maintainers_labels_or_of_the_rules_labels_again(
-    store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_changed_labels_or_rules_label_again(store: Store, made: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
     labelled(store, made)
     assert labelled(store, made).items == 0
-    with store.writer("test", create=True) as writer:
-        item = Item(
-            REPO, 120, title=told(120, "crash").title, labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z"
-        )
-        writer.commit(Batch(items=[item]))
+    store_of(store.path, [replace(told(120, "crash"), labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z")])
     assert labelled(store, made).items == 1
     monkeypatch.setattr(Labeller.load(), "digest", "other rules")
     assert labelled(store, made).items == 36
 
 
-def test_an_explanation_names_votes_and_what_was_learned(store: Store, made: Bundle) -> None:
-    labelled(store, made)
-    [label] = explain(store, made, REPO, 10).labels
-    assert (label.scheme, label.likeliest) == ("consequence", "crash")
-    assert [(vote.function, vote.value) for vote, _ in label.votes] == [("title-segfault", "crash")]
-    assert label.learned == TrainingRow(REPO, 10, "crash", 1.0, "gold:human:h")
-    [other] = explain(store, made, REPO, 120).labels
-    assert other.learned is None
-
-
 # ---- aggregation ---------------------------------------------------------------------------------------------------
 
 
-def classifier_of(name: str, classes: Sequence[str]) -> Classifier:
-    texts = [f"{value} {n}" for n in range(6) for value in classes]
-    made = Classifier(name).fit(table(texts, words().encode(texts)), list(classes) * 6)
-    return replace(made, threshold=0.6)
+def bundle_of(threshold: float = 0.6, **classes: Sequence[str]) -> Bundle:
+    """Classifiers that were learned from next to nothing: what they say is given to the aggregator."""
+    classifiers = {}
+    for name, values in classes.items():
+        texts = [f"{value} {n}" for n in range(6) for value in values]
+        made = Classifier(name).fit(table(texts, words().encode(texts)), list(values) * 6)
+        classifiers[name] = replace(made, threshold=threshold)
+    return Bundle("made", VARIANT, "words@0", "", classifiers)
+
+
+def aggregated(
+    bundle: Bundle, *votes: Sequence[WeakLabel], readable: bool = True, **said: list[list[float]]
+) -> list[aggregation.Label]:
+    """The labels of items 1, 2, ... of which the classifiers say this, with the votes on each."""
+    keys = [(REPO, number) for number, _ in enumerate(next(iter(said.values())), start=1)]
+    answers = {name: np.array(rows) for name, rows in said.items()}
+    return Aggregator(bundle).labels(keys, answers, np.full(len(keys), readable), dict(zip(keys, votes, strict=False)))
 
 
 @pytest.mark.parametrize("title", ["!!", "訓練中の conv2d でメモリが漏れる"])
-def test_an_item_without_words_that_it_reads_has_no_label_and_explaining_it_says_so(
-    store: Store, made: Bundle, title: str
-) -> None:
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, 501, title=title, updated_at=NOON)]))
+def test_an_item_without_words_has_no_label_and_explaining_it_says_so(store: Store, made: Bundle, title: str) -> None:
+    store_of(store.path, [Item(REPO, 501, title=title, updated_at=NOON)])
     labelled(store, made)
     with pytest.raises(InputError, match="#501 has no labels: its title holds no words"):
         explain(store, made, REPO, 501)
 
 
 def test_children_follow_the_likeliest_class_of_their_parent() -> None:
-    classes = {"bug_type": ("logical", "memory"), "memory_type": ("concurrency", "segment_fault")}
-    classifiers = {name: classifier_of(name, values) for name, values in classes.items()}
-    bundle = Bundle("made", VARIANT, "words@0", "", classifiers)
-    said = {
-        "bug_type": np.array([[0.1, 0.9], [0.9, 0.1], [0.1, 0.9], [0.45, 0.55]]),
-        "memory_type": np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45], [0.95, 0.05]]),
-    }
-    keys = [(REPO, number) for number in (1, 2, 3, 4)]
-    labels = Aggregator(bundle).labels(keys, said, np.array([True] * 4), {})
+    labels = aggregated(
+        bundle_of(bug_type=("logical", "memory"), memory_type=("concurrency", "segment_fault")),
+        bug_type=[[0.1, 0.9], [0.9, 0.1], [0.1, 0.9], [0.45, 0.55]],
+        memory_type=[[0.9, 0.1], [0.9, 0.1], [0.55, 0.45], [0.95, 0.05]],
+    )
     found = {(one.place, one.scheme, one.likeliest, one.given) for one in labels}
     assert (0, "memory_subtype", "miss_lock", True) in found
     assert (2, "memory_type", "concurrency", False) in found
@@ -389,21 +339,15 @@ def test_children_follow_the_likeliest_class_of_their_parent() -> None:
 
 @pytest.mark.parametrize(("question", "classes"), [("consequence", ("crash", "gone")), ("mood", ("good", "bad"))])
 def test_a_classifier_of_another_taxonomy_is_refused(question: str, classes: tuple[str, ...]) -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {question: classifier_of(question, classes)})
     with pytest.raises(ModelError, match=f"answers {question} with '(gone|bad)', which the taxonomy has not"):
-        Aggregator(bundle)
+        Aggregator(bundle_of(**{question: classes}))
 
 
 def test_backends_are_what_a_label_or_the_title_names_and_the_model_only_suggests_one() -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {"backend.cpu": classifier_of("backend.cpu", ("-", "cpu"))})
-    said = {"backend.cpu": np.array([[0.01, 0.99]] * 3)}
-    keys = [(REPO, number) for number in (1, 2, 3)]
-    labeller = Labeller.load()
-    votes = {
-        keys[0]: labeller.votes("[ROCm] test_cuda fails", None, None),
-        keys[1]: labeller.votes("wrong result", None, ["module: xpu"]),
-    }
-    labels = Aggregator(bundle).labels(keys, said, np.array([True] * 3), votes)
+    votes = Labeller.load().votes
+    by_title, by_label = votes("[ROCm] test_cuda fails", None, None), votes("wrong result", None, ["module: xpu"])
+    bundle = bundle_of(**{"backend.cpu": ("-", "cpu")})
+    labels = aggregated(bundle, by_title, by_label, **{"backend.cpu": [[0.01, 0.99]] * 3})
     found = {(one.place, one.likeliest, one.given, one.provenance) for one in labels if one.scheme == "backend"}
     assert found == {(0, "rocm", True, "votes"), (1, "xpu", True, "votes"), (2, "cpu", False, "model")}
 
@@ -423,14 +367,9 @@ def test_backends_are_what_a_label_or_the_title_names_and_the_model_only_suggest
 def test_a_likely_consequence_is_given_where_maintainers_labels_of_a_bug_name_it_alone(
     labels: list[str], crash: float, wish: float, *, given: bool
 ) -> None:
-    classifiers = {
-        "bug_type": classifier_of("bug_type", ("logical", "not_a_bug")),
-        "consequence": replace(classifier_of("consequence", ("crash", "hang")), threshold=np.inf),
-    }
-    bundle = Bundle("made", VARIANT, "words@0", "", classifiers)
-    said = {"bug_type": np.array([[1 - wish, wish]]), "consequence": np.array([[crash, 1 - crash]])}
-    votes = {(REPO, 1): Labeller.load().votes("sort", None, labels)}
-    made = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
+    bundle = bundle_of(np.inf, bug_type=("logical", "not_a_bug"), consequence=("crash", "hang"))
+    votes = Labeller.load().votes("sort", None, labels)
+    made = aggregated(bundle, votes, bug_type=[[1 - wish, wish]], consequence=[[crash, 1 - crash]])
     assert {one.scheme: one.given for one in made}["consequence"] is given
 
 
@@ -440,39 +379,32 @@ def test_a_likely_consequence_is_given_where_maintainers_labels_of_a_bug_name_it
     ids=["a bug", "perhaps no bug", "no bug"],
 )
 def test_words_name_no_backend_of_what_is_no_bug_and_maintainers_labels_do(wish: float, given: dict[str, bool]) -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {"bug_type": classifier_of("bug_type", ("logical", "not_a_bug"))})
-    votes = {(REPO, 1): Labeller.load().votes("Support sort on MPS", None, ["module: xpu"])}
-    said = {"bug_type": np.array([[1 - wish, wish]])}
-    labels = Aggregator(bundle).labels([(REPO, 1)], said, np.array([True]), votes)
+    votes = Labeller.load().votes("Support sort on MPS", None, ["module: xpu"])
+    labels = aggregated(bundle_of(bug_type=("logical", "not_a_bug")), votes, bug_type=[[1 - wish, wish]])
     assert {one.likeliest: one.given for one in labels if one.scheme == "backend"} == given
 
 
 def test_of_an_unreadable_item_a_run_alone_can_speak() -> None:
-    bundle = Bundle("made", VARIANT, "words@0", "", {"consequence": classifier_of("consequence", ("crash", "hang"))})
     run = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
-    said = {"consequence": np.full((2, 2), 0.5)}
-    labels = Aggregator(bundle).labels([(REPO, 1), (REPO, 2)], said, np.array([False, False]), {(REPO, 2): [run]})
+    bundle = bundle_of(consequence=("crash", "hang"))
+    labels = aggregated(bundle, [], [run], readable=False, consequence=[[0.5, 0.5]] * 2)
     assert [(one.place, one.likeliest, one.provenance) for one in labels] == [(1, "hang", "execution")]
 
 
 def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
-    classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
-    bundle = Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)})
-    labels = Aggregator(bundle).labels([(REPO, 1)], {"consequence": np.array([[0.99, 0.01]])}, np.array([True]), {})
-    assert [(one.likeliest, one.provenance, one.probability) for one in labels] == [
-        ("hang", aggregation.OUT_OF_FOLD, 0.8)
-    ]
+    held_out = {"consequence": (HeldOut(REPO, 1, (0.2, 0.8)),)}
+    bundle = replace(bundle_of(consequence=("crash", "hang")), held_out=held_out)
+    [one] = aggregated(bundle, consequence=[[0.99, 0.01]])
+    assert (one.likeliest, one.provenance, one.probability) == ("hang", aggregation.OUT_OF_FOLD, 0.8)
 
 
-def test_the_explanation_that_is_kept_names_terms_and_the_nearest_other_labelled_item(
-    store: Store, made: Bundle
-) -> None:
+def test_the_kept_explanation_names_terms_and_the_nearest_other_item(store: Store, made: Bundle) -> None:
     labelled(store, made)
     said = dict(rows(store.path, "SELECT number, explanation FROM predictions WHERE scheme = 'consequence'"))
     assert set(said) == {10 * place + kind for place in range(1, 13) for kind in range(3)}
-    kept = json.loads(said[120])
-    assert kept["terms"][0][0] == "segfault"
-    assert kept["terms"][0][1] > 0
+    term, weight = json.loads(said[120])["terms"][0]
+    assert term == "segfault"
+    assert weight > 0
     near, similarity = json.loads(said[10])["near"]
     assert near.startswith(f"{REPO}#")
     assert near != f"{REPO}#10"
@@ -487,8 +419,7 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
         for kind, value in ((0, "crash"), (2, "hang"))
         for number in range(10 + kind, 90, 10)
     )
-    classifiers = {"consequence": classifier_of("consequence", ("crash", "hang"))}
-    bundle = Bundle("made", VARIANT, "words@0", "", classifiers, {"consequence": held_out})
+    bundle = replace(bundle_of(consequence=("crash", "hang")), held_out={"consequence": held_out})
     found = suspects(store, bundle, ["consequence"])
     assert [(one.number, one.given, one.suggested, one.by) for one in found] == [
         (10, "crash", "hang", "human:h"),

@@ -8,48 +8,35 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from helpers.search import NOON, REPO, store_of
 from support import rows
 from torch_embers import resources
 from torch_embers.classify.labels import weak, weak_table
 from torch_embers.classify.labels.labelling_file import KeywordFunction
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
-from torch_embers.store.records import Batch, Item
-from torch_embers.store.store import Store
+from torch_embers.store.records import Item
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-REPO = "o/r"
-NOON = "2024-01-01T12:00:00Z"
+    from torch_embers.store.store import Store
+
 LATER = "2024-01-02T12:00:00Z"
 
 
-def catalog_titles() -> list[str]:
-    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["title"].lower() for line in lines]
-
-
-# ---- the file ------------------------------------------------------------------------------------------------------
-
-
-def keyword_functions() -> list[KeywordFunction]:
-    return [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
-
-
 def test_every_pattern_means_the_same_to_re2() -> None:
-    titles = catalog_titles()
+    lines = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    titles = [json.loads(line)["title"].lower() for line in lines]
+    functions = [function for function in Labeller.load().functions if isinstance(function, KeywordFunction)]
     with duckdb.connect() as connection:
         connection.execute("CREATE TABLE texts AS SELECT unnest($titles) AS said", {"titles": titles})
-        for function in keyword_functions():
+        for function in functions:
             query = "SELECT said FROM texts WHERE regexp_matches(said, $pattern)"
             found = connection.execute(query, {"pattern": function.pattern.pattern}).fetchall()
             mine = [title for title in titles if function.pattern.search(title)]
             assert sorted(said for (said,) in found) == sorted(mine), function.id
-
-
-# ---- the table -----------------------------------------------------------------------------------------------------
 
 
 def item(number: int, title: str | None, *labels: str, body: str | None = None, updated: str = NOON) -> Item:
@@ -57,10 +44,7 @@ def item(number: int, title: str | None, *labels: str, body: str | None = None, 
 
 
 def commit(database: Path, *items: Item) -> Store:
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=list(items)))
-    return store
+    return store_of(database, items)
 
 
 def label(store: Store) -> int:
@@ -137,8 +121,6 @@ def test_what_belongs_to_no_item_goes(database: Path) -> None:
     assert {number for number, *_ in table(database)} == {1}
 
 
-# ---- runs ----------------------------------------------------------------------------------------------------------
-
 CASE = (
     "INSERT INTO cases (case_hash, name, origin, current, code, summary, consequence, requires, known_bad, signature, "
     "oracle, timeout, saved_at) VALUES (?, ?, 'curated', ?, '', '', ?, [], [], ?, 'self', 60, now())"
@@ -170,38 +152,35 @@ def ran(
         connection.execute(VERDICT, [case, batch, verdict, seen, f"2024-01-0{batch + 1}"])
 
 
-def runs(store: Store) -> dict[int, list[tuple[str, str]]]:
-    with store.read() as connection:
-        found = weak_table.execution_outcomes(connection)
-    return {number: sorted((vote.function, vote.value) for vote in votes) for (_, number), votes in found.items()}
+def runs(store: Store) -> list[tuple[int, str, str]]:
+    """What runs say once all is labelled: item, function and value."""
+    label(store)
+    return [
+        (number, function, value) for number, _, value, function, kind, _ in table(store.path) if kind == "execution"
+    ]
 
 
 def test_a_case_that_occurs_votes_on_each_of_its_items(database: Path) -> None:
     store = commit(database, item(1, "Wrong sum"), item(2, "Wrong sum again"))
     ran(store, "a", "SIGSEGV", 1, 2)
-    assert runs(store) == {1: [("run-signal", "crash")], 2: [("run-signal", "crash")]}
-    label(store)
-    evidence = {(number, kind, said) for number, _, _, _, kind, said in table(database) if kind == "execution"}
-    assert evidence == {(1, "execution", "a on 2.1.2"), (2, "execution", "a on 2.1.2")}
+    assert runs(store) == [(1, "run-signal", "crash"), (2, "run-signal", "crash")]
+    assert rows(database, "SELECT DISTINCT evidence FROM weak_labels WHERE kind = 'execution'") == [("a on 2.1.2",)]
 
 
 def test_no_other_verdict_votes(database: Path) -> None:
     store = commit(database, item(1, "Wrong sum"))
     for verdict in ("absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"):
         ran(store, verdict, "SIGSEGV", 1, verdict=verdict)
-    assert runs(store) == {}
+    assert runs(store) == []
 
 
 def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(database: Path) -> None:
     store = commit(database, item(1, "Wrong sum"))
     ran(store, "old", "SIGSEGV", 1, current=False)
     ran(store, "a", "mismatch", 1)
-    assert runs(store) == {1: [("run-mismatch", "silent_correctness")]}
-    label(store)
+    assert runs(store) == [(1, "run-mismatch", "silent_correctness")]
     ran(store, "a", None, 1, verdict="control_failed", batch=1)
-    assert runs(store) == {}
-    label(store)
-    assert [kind for *_, kind, _ in table(database) if kind == "execution"] == []
+    assert runs(store) == []
 
 
 def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(database: Path) -> None:
@@ -209,7 +188,7 @@ def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(d
     ran(store, "a", None, 1, consequence="nan_inf")
     ran(store, "b", None, 2, declared=("mismatch", "SIGSEGV"))
     ran(store, "c", "no signature at all", 3)
-    assert runs(store) == {1: [("run-nan", "nan_inf")]}
+    assert runs(store) == [(1, "run-nan", "nan_inf")]
 
 
 def test_votes_of_runs_do_not_come_twice_and_survive_a_change_of_the_item(database: Path) -> None:

@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 
+from servers.github import Answered, Asked, GitHub
 from support import assert_clean_error, client, run_embers
 from torch_embers.errors import SourceError
 from torch_embers.mine.github.replies import plain_http
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 
-class _Redirecting(BaseHTTPRequestHandler):
+class Redirecting(GitHub):
     """Sends queries from /graphql to ``location``, and answers them at /elsewhere."""
 
-    status = 301
-    location = ""
-    answered = 0
+    def __init__(self, status: int, location: str) -> None:
+        super().__init__()
+        self.status, self.location = status, location
+        self.answered: list[Asked] = []
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        here = self.path == "/elsewhere"
-        body = json.dumps({"data": {"ok": True}}).encode() if here else b""
-        type(self).answered += here
-        self.send_response(200 if here else self.status)
-        if not here:
-            self.send_header("location", self.location)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_arguments: object) -> None:
-        """Print nothing."""
-
-
-@contextmanager
-def redirecting(status: int, location: str) -> Iterator[tuple[str, type[_Redirecting]]]:
-    handler = type("Handler", (_Redirecting,), {"status": status, "location": location, "answered": 0})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", handler
-        server.shutdown()
+    def answer(self, asked: Asked) -> Answered:
+        if asked.path != "/elsewhere":
+            return Answered({}, self.status, {"Location": self.location})
+        self.answered.append(asked)
+        return Answered({"data": {"ok": True}})
 
 
 @pytest.mark.parametrize(
@@ -63,27 +42,25 @@ def redirecting(status: int, location: str) -> Iterator[tuple[str, type[_Redirec
     ],
 )
 def test_a_redirected_query_is_one_clean_line(status: int, location: str) -> None:
-    with redirecting(status, location) as (url, handler):
+    with Redirecting(status, location) as server:
         with pytest.raises(SourceError, match="check --api-url") as caught:
-            client(url, "a-token").graphql("{ok}", {}, check=lambda _: None)
+            client(server.url, "a-token").graphql("{ok}", {}, check=lambda _: None)
         assert "\n" not in str(caught.value)
-        assert handler.answered == 0
+        assert server.answered == []
 
 
 @pytest.mark.parametrize("status", [307, 308])
 def test_a_redirect_that_keeps_method_and_server_is_followed(status: int) -> None:
-    with redirecting(status, "/elsewhere") as (url, handler):
-        answer = client(url, "a-token").graphql("{ok}", {}, check=lambda _: None)
+    with Redirecting(status, "/elsewhere") as server:
+        answer = client(server.url, "a-token").graphql("{ok}", {}, check=lambda _: None)
         assert answer.data == {"data": {"ok": True}}
-        assert handler.answered == 1
+        assert ["{ok}" in asked.text for asked in server.answered] == [True]
 
 
 def test_the_command_ends_without_a_traceback(database: Path) -> None:
-    with redirecting(302, "/login") as (url, _):
-        done = run_embers(
-            "mine", "--source", "graphql", "--api-url", url, "--database", database, GITHUB_TOKEN="a-token"
-        )
-    assert_clean_error(done, 4, "302", "/login")
+    with Redirecting(302, "/login") as server:
+        words = ("mine", "--source", "graphql", "--api-url", server.url, "--database", database)
+        assert_clean_error(run_embers(*words, GITHUB_TOKEN="a-token"), 4, "302", "/login")
 
 
 @pytest.mark.parametrize(

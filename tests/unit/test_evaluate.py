@@ -60,9 +60,7 @@ def test_overlapping_test_halves_are_refused() -> None:
         (b"text,label\n\xff\xfe,b\n", ["text"], "cannot read"),
     ],
 )
-def test_a_csv_file_that_cannot_be_used_is_refused(
-    tmp_path: Path, content: bytes | None, columns: list[str], said: str
-) -> None:
+def test_an_unusable_csv_file_is_refused(tmp_path: Path, content: bytes | None, columns: list[str], said: str) -> None:
     path = tmp_path / "t.csv"
     if content is not None:
         path.write_bytes(content)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,16 +12,16 @@ import pytest
 pytest.importorskip("sklearn")
 
 from labelled import embed, examples, items
-from torch_embers.classify.learning.calibration import (
-    DIGITS,
-    fit_temperature,
-    logits,
-    threshold_for,
-)
+from torch_embers.classify.bundle import Bundle, shipped_folder
+from torch_embers.classify.learning.calibration import DIGITS, fit_temperature, logits, threshold_for
 from torch_embers.classify.learning.features import View, readable, table
 from torch_embers.classify.learning.folds import grouped_folds
+from torch_embers.classify.learning.kept import ModelError
 from torch_embers.classify.learning.model import Classifier, Settings
 from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +154,12 @@ def test_folds_keep_groups_whole_and_cover_everything_once() -> None:
 def test_folds_that_cannot_be_made_are_refused(labels: list[str], groups: list[int], folds: int) -> None:
     with pytest.raises(InputError):
         grouped_folds(labels, groups, folds)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in shipped_folder().iterdir()))
+def test_a_shipped_classifier_with_another_byte_is_refused(tmp_path: Path, name: str) -> None:
+    shutil.copytree(shipped_folder(), tmp_path / "model")
+    content = (tmp_path / "model" / name).read_bytes()
+    (tmp_path / "model" / name).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    with pytest.raises(ModelError, match=name):
+        Bundle.load(tmp_path / "model")

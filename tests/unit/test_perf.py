@@ -67,18 +67,24 @@ def test_what_was_counted_stands_beside_the_times_and_every_round_is_kept() -> N
     assert perf_command.as_csv(made).splitlines()[0].endswith(",instructions,cycles,page_faults,context_switches")
 
 
-def test_builds_take_turns_and_one_that_fails_is_left_out_with_its_reason() -> None:
+def test_builds_take_turns_and_one_that_fails_or_dies_is_left_out_of_those_calls_with_its_reason() -> None:
     order: list[str] = []
 
     def run(build: Any) -> Iterator[tuple[str, float | str]]:
         order.append(build.name)
-        yield "call", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
+        yield "first", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
+        if build.name == "2.1.2" and order.count("2.1.2") == 3:
+            yield "all calls", "killed"
+        else:
+            yield "second", 1.0
 
     made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
     assert all(sorted(order[place : place + 4]) == sorted({b.name for b in BUILDS}) for place in range(0, 24, 4))
     assert order[:4] != order[4:8]
-    assert made.failed == [("call", "2.0.1", "no such operator")]
-    assert set(made.times["call"]) == {"2.1.2", "2.2.2", "2.3.1"}
+    assert made.failed == [("first", "2.0.1", "no such operator"), ("all calls", "2.1.2", "killed")]
+    assert set(made.times["first"]) == {"2.1.2", "2.2.2", "2.3.1"}
+    assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
+    assert perf_command.lines(made)
 
 
 def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -94,24 +100,6 @@ def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.Monk
         perf_command.run(tmp_path / "none.py", (), (), ("add",), None)
 
 
-def test_a_process_that_dies_midway_costs_its_build_those_calls_alone() -> None:
-    order: list[str] = []
-
-    def run(build: Any) -> Iterator[tuple[str, float | str]]:
-        order.append(build.name)
-        yield "first", 1.0
-        if build.name == "2.1.2" and order.count("2.1.2") == 3:
-            yield "all calls", "killed"
-        else:
-            yield "second", 1.0
-
-    made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
-    assert set(made.times["first"]) == {build.name for build in BUILDS}
-    assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
-    assert made.failed == [("all calls", "2.1.2", "killed")]
-    assert perf_command.lines(made)
-
-
 def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
@@ -121,9 +109,7 @@ def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -
     assert perf._answers(str(python), "", 60) == {"mm": timing.Sample(0.5, {})}
 
 
-def test_a_script_that_failed_on_a_build_is_not_run_there_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_script_that_failed_is_not_run_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def sample(python: str, *_: Any) -> timing.Sample:
@@ -143,9 +129,7 @@ def test_a_script_that_failed_on_a_build_is_not_run_there_again(
     assert set(made.times["x.py"]) == {"2.2.2", "2.3.1"}
 
 
-def test_the_torch_of_this_environment_is_not_timed_beside_the_same_build_unless_it_is_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_this_environment_is_not_timed_beside_the_same_build_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
     own = [SimpleNamespace(name="2.3.1", identity="a"), SimpleNamespace(name="current", identity="a")]
     other = SimpleNamespace(name="2.2.2", identity="b")
     once: Any = perf_command._each_once

@@ -39,9 +39,7 @@ def _is_text(node: ast.AST) -> bool:
     ],
     ids=["cleaning", "labelling"],
 )
-def test_a_change_of_the_rules_raises_their_version(
-    version: int, files: tuple[str, ...], known: tuple[int, str]
-) -> None:
+def test_changed_rules_raise_their_version(version: int, files: tuple[str, ...], known: tuple[int, str]) -> None:
     assert (version, code_digest(files)) == known, (
         "the code changed: raise RULES_VERSION if a text or a vote can come out differently, then record both here"
     )

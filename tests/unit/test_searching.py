@@ -29,9 +29,6 @@ RATED = SearchRules.load().pairs[0].model
 """A model of which pairs were read."""
 
 
-# ---- orders ---------------------------------------------------------------------------------------------------------
-
-
 def test_an_item_that_both_orders_put_first_is_first() -> None:
     a, b, c = (REPO, 1), (REPO, 2), (REPO, 3)
     assert fuse([[b, a, c], [b, c, a]], 20) == [b, a, c]
@@ -58,9 +55,6 @@ def test_a_fused_order_holds_every_item_once_and_keeps_an_order_that_all_share(
 ) -> None:
     assert sorted(fuse(orders, constant)) == sorted(orders[0])
     assert fuse([orders[0]] * 3, constant) == orders[0]
-
-
-# ---- words ----------------------------------------------------------------------------------------------------------
 
 
 def test_words_of_a_query_are_split_as_those_of_the_items_and_its_names_come_whole_behind_them() -> None:
