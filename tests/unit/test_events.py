@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.events import NOW, build_of, known, sealed  # noqa: F401 - fixtures
+from helpers.events import NOW, known, sealed  # noqa: F401 - fixtures
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import rows
 from torch_embers.atom_output import SPACE, Announced
 from torch_embers.errors import InputError
@@ -20,10 +21,9 @@ from torch_embers.progress import Silent
 from torch_embers.repro.case import shipped
 from torch_embers.run import command, notices, reports, state
 from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
-from torch_embers.run.ledger import Cell
 from torch_embers.run.recheck import Change, Recheck
 from torch_embers.run.status import STATUSES
-from torch_embers.run.verdict import Control, Decision
+from torch_embers.run.verdict import Control
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -151,11 +151,10 @@ def result_of(*changes: Change) -> Recheck:
 
 
 def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
-    numbers: dict[str, Any] = {"flaky": False, "hits": 0, "runs": 10, "detectable_rate": None}
-    clean = Decision("not_seen", control=Control("planted", None, 3, 3), detail="", signature=None, **numbers)
-    there = replace(clean, verdict="occurs", control=Control("build", "2.1.2", 10, 10))
+    clean = decision_of("not_seen", Control("planted", None, 3, 3))
+    there = decision_of("occurs", Control("build", "2.1.2", 10, 10))
     cells = [
-        Cell(case, build_of(release), "here", "reviewed", 0, there if release in case.known_bad else clean, fresh=True)
+        cell_of(case, build_of(release), there if release in case.known_bad else clean)
         for case in shipped()
         if "1.13.1" in case.known_bad
         for release in ("2.3.1", "2.15.0")
