@@ -22,6 +22,7 @@ from helpers.executor import (  # noqa: F401 - fixtures
     home,
     put_item,
     registry,
+    store,
     sweep,
     verdicts,
 )
@@ -29,7 +30,6 @@ from support import case_of, case_text, eventually, rows
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
 from torch_embers.run import recheck as rechecking
-from torch_embers.run.item_report import comment, report_of
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.reports import as_table, exit_code, markdown
@@ -43,65 +43,59 @@ if TYPE_CHECKING:
 # ---- verdicts ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("known_bad", [[BAD], []], ids=["known control", "control found within the sweep"])
 def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_control(
-    tmp_path: Path, registry: Registry
+    store: Store, registry: Registry, known_bad: list[str]
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    cells = sweep(store, registry, [fixed_case(known_bad=[BAD])])
+    cells = sweep(store, registry, [fixed_case(known_bad=known_bad)])
     assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
     made = cells["pt1_example", NEW].decision
     assert (made.control.kind, made.control.hits, made.control.runs, made.runs) == ("build", 10, 10, 4)
     assert made.detectable_rate == pytest.approx(0.684, abs=0.001)
-    zygotes = rows(
-        store.path, "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
-    )
-    assert zygotes == [(3, 4, 4)]
+    spread = "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
+    zygotes = rows(store.path, spread)
+    assert not known_bad or zygotes == [(3, 4, 4)]
 
 
 IMPOSTORS = {
-    "always_exit_0": ("print('fine')", {}, "control_failed"),
-    "always_exit_1_silently": ("import sys\nsys.exit(1)", {}, "changed"),
-    "always_exit_1": ("import sys\nprint('seen')\nsys.exit(1)", {}, "occurs"),
-    "import_error": ("import no_such_package", {}, "untestable"),
-    "says_it_cannot": ("import sys\nprint('no API')\nsys.exit(125)", {}, "untestable"),
-    "forged_marker": (
-        'print(\'REPRODUCED\')\nprint(\'{"outcome": "reproduced", "exit_code": 1}\')',
-        {},
-        "control_failed",
-    ),
-    "declared_mismatch_that_segfaults": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", {}, "changed"),
-    "uncaught_exception": ("raise RuntimeError('other')", {}, "changed"),
-    "endless_loop": ("while True: pass", {"timeout": 0.2}, "inconclusive"),
-    "wrong_exit_code": ("import sys\nprint('x')\nsys.exit(3)", {}, "changed"),
-    "workaround_fails_too": ("import sys\nprint('the workaround path fails too')\nsys.exit(125)", {}, "untestable"),
+    "always_exit_0": ("print('fine')", "control_failed"),
+    "always_exit_1_silently": ("import sys\nsys.exit(1)", "changed"),
+    "always_exit_1": ("import sys\nprint('seen')\nsys.exit(1)", "occurs"),
+    "import_error": ("import no_such_package", "untestable"),
+    "says_it_cannot": ("import sys\nprint('no API')\nsys.exit(125)", "untestable"),
+    "forged_marker": ("""print('REPRODUCED')\nprint('{"outcome": "reproduced", "exit_code": 1}')""", "control_failed"),
+    "declared_mismatch_that_segfaults": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "changed"),
+    "uncaught_exception": ("raise RuntimeError('other')", "changed"),
+    "endless_loop": ("while True: pass", "inconclusive"),
+    "wrong_exit_code": ("import sys\nprint('x')\nsys.exit(3)", "changed"),
 }
 
 
-def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry) -> None:
-    cases = [case_of(code, f"pt1_{name}", **meta) for name, (code, meta, _) in IMPOSTORS.items()]
+def test_an_impostor_gets_the_verdict_that_it_deserves(store: Store, registry: Registry) -> None:
+    cases = [
+        case_of(code, f"pt1_{name}", timeout=0.2 if "endless" in name else 60) for name, (code, _) in IMPOSTORS.items()
+    ]
     cases.append(case_of(name="pt1_of_another_device", requires=["mps"]))
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, cases, [NEW])
-    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, _, verdict) in IMPOSTORS.items()}
+    cells = sweep(store, registry, cases, [NEW])
+    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, verdict) in IMPOSTORS.items()}
     assert verdicts(cells) == wanted | {("pt1_of_another_device", NEW): "untestable"}
     noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
     assert not any(noticed), "they have no fault to inject, so none can have been noticed"
-    assert rows(
-        tmp_path / "e.duckdb", "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
-    ) == [(0,)]
+    elsewhere = "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
+    assert rows(store.path, elsewhere) == [(0,)]
 
 
-def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path: Path, registry: Registry) -> None:
+def test_another_failure_of_an_extracted_script_is_not_the_reported_one(store: Store, registry: Registry) -> None:
     text = case_text("raise RuntimeError('something else')", signature="ValueError: reported", oracle="exception")
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [parse(text, "x1", "extracted")], [NEW])
+    cells = sweep(store, registry, [parse(text, "x1", "extracted")], [NEW])
     assert verdicts(cells) == {("x1", NEW): "changed"}
-    assert rows(tmp_path / "e.duckdb", "SELECT DISTINCT profile FROM runs") == [("hostile",)]
+    assert rows(store.path, "SELECT DISTINCT profile FROM runs") == [("hostile",)]
 
 
 # ---- keeping -------------------------------------------------------------------------------------------------------
 
 
-def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(store: Store, registry: Registry) -> None:
     case = fixed_case()
     assert verdicts(sweep(store, registry, [case], [NEW])) == {(case.name, NEW): "not_seen"}
     sweep(store, registry, [case], [BAD])
@@ -123,8 +117,7 @@ sys.exit(1 if bad else 0)
 """
 
 
-def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(store: Store, registry: Registry) -> None:
     case = case_of(CRASHING.format(bad=BAD), known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
     cells = sweep(store, registry, [case], [NEW])
     made = cells["pt1_example", NEW].decision
@@ -157,13 +150,14 @@ from torch_embers.store.store import Store
 import torch_embers.run.ledger as ledger
 
 ledger.COMMIT_SECONDS = 0.0
-registry = Registry(Path({registry!r}))
+registry, progress = Registry(Path({registry!r})), Silent()
 cases = [fixed_case(known_bad=["2.0.1"]), fixed_case(("2.0.1", "2.1.2"), consequence="crash"), fixed_case((), consequence="hang")]
 store = Store(Path({database!r}))
 with store.writer("test", create=True) as writer:
     with writer.transaction() as connection:
         bank.save(connection, cases)
-    for cell in Executor(store, writer, LocalDispatcher(registry, Silent()), Silent()).sweep(SweepRequest(cases, builds(registry), builds(registry))):
+    executor = Executor(store, writer, LocalDispatcher(registry, progress), progress)
+    for cell in executor.sweep(SweepRequest(cases, builds(registry), builds(registry))):
         print("cell", flush=True)
 print("done")
 """
@@ -205,9 +199,8 @@ def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_pa
     ],
 )
 def test_a_change_is_told_once_with_its_evidence(
-    tmp_path: Path, registry: Registry, bad: tuple[str, ...], state: str, status: str
+    store: Store, registry: Registry, bad: tuple[str, ...], state: str, status: str
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, state)
     case = fixed_case(bad, known_bad=[BAD], relation="same")
     found = check_again(store, registry, [case])
@@ -229,8 +222,7 @@ def test_a_change_is_told_once_with_its_evidence(
     assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
 
 
-def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_a_sibling_case_shows_is_kept_and_not_told(store: Store, registry: Registry) -> None:
     put_item(store, 1, "closed")
     sibling = fixed_case((BAD,), known_bad=[BAD], relation="sibling")
     found = check_again(store, registry, [sibling])
@@ -243,7 +235,7 @@ def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry
 
 @pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
 def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time(
-    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch, moment: str
+    tmp_path: Path, store: Store, registry: Registry, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     whole, store = Store(tmp_path / "whole.duckdb"), Store(tmp_path / "e.duckdb")
     for database in (whole, store):
@@ -282,18 +274,9 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
 # ---- what is printed -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def told(tmp_path: Path, registry: Registry) -> Store:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "closed")
-    evil = "\\x1b[31m @everyone | [x](http://e) =1+1"
-    code = FIXED.format(bad=[BAD]).replace("off by 3", evil)
-    sweep(store, registry, [case_of(code, known_bad=[BAD])])
-    return store
-
-
-def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
-    found = entries(told)
+def test_the_matrix_is_the_same_in_every_form(store: Store, registry: Registry) -> None:
+    sweep(store, registry, [fixed_case(known_bad=[BAD])])
+    found = entries(store)
     assert [(e.build, e.verdict) for e in found] == [(BAD, "occurs"), (GOOD, "absent"), (NEW, "absent")]
     assert changes(found) == {"pt1_example": [(BAD, "occurs"), (GOOD, "absent")]}
     lines = [json.loads(line) for line in as_json_lines(found).splitlines()]
@@ -302,23 +285,3 @@ def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
     junit = as_junit(found).decode()
     assert junit.count("<testsuite ") == 3
     assert junit.count("<failure") == 1
-    assert "\x1b" not in junit
-
-
-def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
-    before, _, rest = comment(report_of(told, "pytorch/pytorch", 1)).partition("```python\n")
-    code, _, after = rest.partition("\n```\n")
-    text = f"{before}\n{after}"
-    assert "import" in code
-    assert "SHA-256" in before
-    assert "@everyone" not in text
-    assert "](" not in text.replace("\\](", "")
-    assert "\x1b" not in text
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(line.replace("\\|", "").count("|") == 6 for line in table)
-    assert "python pt1_example.py" in text
-
-
-def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
-    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
