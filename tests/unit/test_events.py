@@ -259,7 +259,7 @@ OTHER_ROWS = r"announcements\.parquet has rows that this version of embers canno
         (("state.json", b"[]"), "not what embers writes"),
         (("state.json", b'{"format": "x", "version": 1, "tables": {}}'), "not what embers writes"),
     ],
-    ids="column-missing column-unknown wrong-type no-value bytes no-file no-object format".split(),
+    ids=["column-missing", "column-unknown", "wrong-type", "no-value", "bytes", "no-file", "no-object", "format"],
 )
 def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is_kept(
     known: Store, tmp_path: Path, change: Any, said: str
