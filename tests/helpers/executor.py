@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +19,7 @@ from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
@@ -51,6 +52,14 @@ def registry(home: Path) -> Registry:
 def store(tmp_path: Path) -> Store:
     """Of a database that does not exist yet."""
     return Store(tmp_path / "e.duckdb")
+
+
+def calling(function: Callable[..., None], *words: object) -> list[str]:
+    """The command that calls a function of a test file with some words, in a process of its own."""
+    own, here = Path(function.__code__.co_filename), Path(__file__)
+    paths = [str(path) for path in (own.parent, here.parents[1], Path(bank.__file__).parents[2])]
+    code = f"import sys; sys.path[:0] = {paths!r}; import {own.stem} as own; own.{function.__name__}(*sys.argv[1:])"
+    return [sys.executable, "-c", code, *map(str, words)]
 
 
 def builds(registry: Registry) -> list[Build]:

@@ -13,6 +13,7 @@ import sysconfig
 import threading
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
 from torch_embers.run.bisect.build_list import BuildList
-from torch_embers.run.bisect.commits import commit_range
+from torch_embers.run.bisect.commits import CommitRange, commit_range
 from torch_embers.run.bisect.places import Place
 from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.request import BisectRequest
@@ -82,13 +83,15 @@ def embers(home: Path, database: Path, *words: object) -> Any:
     return run_embers("bisect", *words, "--database", database, EMBERS_BUILDS_DIR=str(home))
 
 
+History = tuple[Path, dict[str, str], dict[str, str]]
+"""A clone, and its commits: of the main line by letter, of the branch nightly by day."""
 DAYS = (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c"))
 """Days of August 2025 and the commits of the main line whose snapshots they are; the fourth had no nightly."""
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], dict[str, str]]:
-    """A clone with PyTorch's form of the branch nightly; commits of the main line by letter, of the branch by day."""
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """PyTorch's form of the branch nightly."""
     git = Repository(tmp_path_factory.mktemp("clone"))
     main, days, tip = {}, {}, list[str]()
     for number, letter in enumerate("abc"):
@@ -103,7 +106,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
 
 
 @pytest.fixture
-def wheels(tmp_path: Path, history: tuple[Path, dict[str, str], dict[str, str]]) -> Path:
+def wheels(tmp_path: Path, history: History) -> Path:
     """Nightlies that name commits of the branch, one a commit of the main line, one none; and wheels for others."""
     _, main, days = history
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -221,9 +224,7 @@ def test_without_any_build_there_is_nothing_to_search(database: Path, tmp_path: 
     assert_clean_error(embers(tmp_path / "none", database, "--predicate", "true"), 3, "no build here")
 
 
-def test_a_script_runs_in_the_sandbox_and_a_missing_package_is_no_bug(
-    home: Path, database: Path, tmp_path: Path
-) -> None:
+def test_a_script_runs_sandboxed_and_a_missing_package_is_no_bug(home: Path, database: Path, tmp_path: Path) -> None:
     script = tmp_path / "check.py"
     script.write_text(
         "import torch\n"
@@ -292,9 +293,7 @@ def test_a_command_ends_with_its_children_and_one_in_the_background_is_no_timeou
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_bisection_that_is_ended_leaves_no_command_running(
-    home: Path, database: Path, tmp_path: Path, number: int
-) -> None:
+def test_an_ended_bisection_leaves_no_command_running(home: Path, database: Path, tmp_path: Path, number: int) -> None:
     note = tmp_path / "pid"
     command = f"sh -c 'echo $$ >{note}; sleep 600'"
     words = ["bisect", "--predicate", command, "--runs", "1", "--database", str(database)]
@@ -310,12 +309,7 @@ def test_a_bisection_that_is_ended_leaves_no_command_running(
 
 
 def test_a_search_over_nightlies_goes_on_between_the_two_releases_and_ends_with_their_commits(
-    home: Path,
-    database: Path,
-    wheels: Path,
-    history: tuple[Path, dict[str, str], dict[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    home: Path, database: Path, wheels: Path, history: History, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     clone, _, days = history
     for path in wheels.iterdir():
@@ -355,19 +349,22 @@ def test_another_nightly_of_the_source_stands_in_for_one_that_cannot_be_had_and_
     assert builds.places[1] == Place("2.9.5", own, ("x",)), "the list names what was run"
     assert begun == ["2.9.4"] * 3 + ["2.9.5"]
     builds.evict()
+    asked: list[int] = []
+
+    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+        del fresh
+        asked.append(place)
+        places[place] = fine
+        return Reply("yes", 1, 1)
+
     store = Store(database)
     with store.writer("test", create=True) as writer:
-        for asked in (1, 0):
+        for _ in range(2):
             places = [replace(broken, alike=(fine,))]
-
-            def ask(place: int, /, *, fresh: bool = False, asked: int = asked, places: Any = places) -> Reply:
-                assert asked, "it is stored"
-                places[place] = fine
-                return Reply("yes", 1, 1)
-
             session = sessions.begun(store, writer, "key", "x", 1, fresh=True)
             assert sessions.Remembering(session, writer, places, ask)(0).answer == "yes"
             assert places == [fine], "a search that goes on names it, too"
+    assert asked == [0], "it is stored"
 
 
 def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked_again(database: Path) -> None:
@@ -388,9 +385,7 @@ def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked
     assert asked == [(0, False), (1, False), (1, False), (0, True)]
 
 
-def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
-    wheels: Path, history: tuple[Path, dict[str, str], dict[str, str]]
-) -> None:
+def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(wheels: Path, history: History) -> None:
     clone, main, days = history
     sources = Sources(Clone(clone))
     places = nightly.listing(str(wheels), "2.8.0", "2.9.1", sources)
@@ -404,9 +399,7 @@ def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
     assert [place.version[-2:] for place in alone] == ["01", "02", "03", "05", "06"], "without a clone nobody can tell"
 
 
-def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
-    history: tuple[Path, dict[str, str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_days_that_the_index_forgot_are_tried_by_their_wheel(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     clone, _, days = history
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     index = "https://index.example/nightly/cpu"
@@ -419,34 +412,34 @@ def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
     first = f"{index}/torch-2.9.0.dev20250801%2Bcpu-{python}-{python}"
     assert places[0].addresses == (f"{first}-manylinux_2_28_x86_64.whl", f"{first}-linux_x86_64.whl")
     plans: list[Any] = []
+    add = partial(install.add_for, Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index)
     monkeypatch.setattr(install, "_answers", lambda page, _: "manylinux" not in page.full_url)
     monkeypatch.setattr(install, "_install", lambda _, plan, *__: plans.append(plan))
-    install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    add(Silent())
     assert plans == [install.Plan(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
     monkeypatch.setattr(install, "_answers", lambda *_: False)
     with pytest.raises(BuildError, match=r"no wheel at .*manylinux.* nor at .*-linux_"):
-        install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+        add(Silent())
     with pytest.raises(BuildError, match="an index keeps some weeks"):
         nightly.listing(index, "2.8.0", "2.9.1", Sources())
 
 
-def test_the_commits_between_nightlies_are_those_between_their_sources(
-    history: tuple[Path, dict[str, str], dict[str, str]],
-) -> None:
+def test_the_commits_between_nightlies_are_those_between_their_sources(history: History) -> None:
     folder, main, days = history
-    clone = Clone(folder)
-    sources, first = Sources(clone), Place("2.9.0.dev20250801", commit=days["01"])
-    last = Place("2.9.0.dev20250803", commit=main["b"])
-    made = commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, sources)
+    clone, first = Clone(folder), Place("2.9.0.dev20250801", commit=days["01"])
+
+    def until(last: Place) -> CommitRange:
+        return commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, Sources(clone))
+
+    made = until(Place("2.9.0.dev20250803", commit=main["b"]))
     assert (made.total, made.basis) == (1, "by tags or commits of the builds")
     assert [(one.commit.sha, one.files) for one in made.ranked] == [(main["b"], ["b.cpp"])]
     for commit, said in (
         ("d" * 40, "lacks commit dddddddddddd of 2.9.0.dev20250806: fetch it"),
         ("", "2.9.0.dev20250806 does not say its commit"),
     ):
-        last = Place("2.9.0.dev20250806", commit=commit)
         with pytest.raises(InputError, match=said):
-            commit_range(clone, "pytorch/pytorch", (first, last), "", [7], rules.load().commits, sources)
+            until(Place("2.9.0.dev20250806", commit=commit))
 
 
 @pytest.mark.parametrize(

@@ -203,9 +203,7 @@ def test_a_wheel_is_installed_into_an_environment_of_its_own(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("no_companions")
 @pytest.mark.parametrize("how", ["another version", "broken"])
-def test_a_wheel_that_is_broken_or_another_version_is_an_error_in_one_line_and_leaves_nothing(
-    tmp_path: Path, how: str
-) -> None:
+def test_a_wheel_that_is_broken_or_another_version_is_one_line_and_leaves_nothing(tmp_path: Path, how: str) -> None:
     wheel = fake_wheel(tmp_path)
     if how == "broken":
         wheel.write_text("not a wheel")

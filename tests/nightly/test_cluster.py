@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import raylets
+from helpers.executor import calling
 from helpers.verdicts import registered
 from raylets import nodes_of
 from support import Recorded, assert_clean_error, case_of, case_text, rows, run_embers
@@ -91,12 +92,8 @@ def cluster(home: Path) -> Iterator[Any]:
 
 
 def kill_driver(function: Callable[..., None], *words: object) -> None:
-    """Call a function of this file in a process of its own, which is killed once it has printed two lines."""
-    own = Path(__file__).resolve()
-    paths = [str(path) for path in (own.parent, own.parents[1], Path(bank.__file__).parents[2])]
-    code = f"import sys; sys.path[:0] = {paths!r}; from {own.stem} import {function.__name__} as do; do(*sys.argv[1:])"
-    program = [sys.executable, "-c", code, *map(str, words)]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as driver:
+    """Start a function of this file that drives something, and kill it once it has told of two steps."""
+    with subprocess.Popen(calling(function, *words), stdout=subprocess.PIPE, text=True) as driver:
         assert driver.stdout is not None
         assert [driver.stdout.readline() for _ in range(2)] == ["reached\n"] * 2
         driver.kill()
@@ -162,16 +159,6 @@ def task(registry: Registry, case: Case, **changed: Any) -> worker.Turn:
     return replace(made, **changed)
 
 
-def test_a_node_makes_a_turn_and_says_where(registry: Registry) -> None:
-    done = worker.do(task(registry, cases(1)[0]))
-    assert isinstance(done, worker.Done)
-    assert done.where == placed_here(registry.find(GOOD)).where
-    assert [place for place, _ in done.made] == [0] * len(done.made)
-    injected = [made.observation.outcome for _, made in done.made if made.attempt.inject]
-    clean = [made.observation.outcome for _, made in done.made if not made.attempt.inject]
-    assert (injected, set(clean)) == (["reproduced"], {"not_reproduced"})
-
-
 def assert_refused(task: Any, what: str, *words: str) -> None:
     refusal = worker.do(task)
     assert isinstance(refusal, worker.Refusal)
@@ -229,9 +216,7 @@ def test_a_sweep_whose_driver_and_then_a_node_are_killed_loses_nothing_and_repea
 
 @pytest.mark.serial
 @WITH_RAY
-def test_a_node_without_a_sandbox_refuses_hostile_work_and_another_does_it(
-    tmp_path: Path, registry: Registry, cluster: Any
-) -> None:
+def test_hostile_work_is_left_to_a_node_with_a_sandbox(tmp_path: Path, registry: Registry, cluster: Any) -> None:
     where, wanted = Where("ray", cluster.address), [hostile()]
     with nodes_of(cluster, BARE):
         store = Store(tmp_path / "refused.duckdb")
@@ -470,9 +455,7 @@ def test_a_ray_of_our_own_listens_on_the_loopback_address_alone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("words", [["hunt"], ["classify"], ["bisect", "--script", __file__]])
-def test_a_cluster_that_is_not_there_is_one_clean_line(
-    words: Sequence[str], tmp_path: Path, catalog_template: Path
-) -> None:
+def test_a_missing_cluster_is_one_clean_line(words: Sequence[str], tmp_path: Path, catalog_template: Path) -> None:
     database = tmp_path / "e.duckdb"
     shutil.copy(catalog_template, database)
     more = ["--out", tmp_path / "hunt"] if words[0] == "hunt" else ["--database", database]

@@ -21,9 +21,7 @@ from support import run_embers
 
 PYTHON = os.environ.get("CONSUMERS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [
-    pytest.mark.skipif(not PYTHON, reason="CONSUMERS_PYTHON names no interpreter with tests/consumers.txt"),
-]
+pytestmark = [pytest.mark.skipif(not PYTHON, reason="CONSUMERS_PYTHON names no interpreter with tests/consumers.txt")]
 RECORDS = """
 import json, sys, mlcroissant
 dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
@@ -101,12 +99,9 @@ def git(folder: Path, *words: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "code"),
-    [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)],
+    ("line", "code"), [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)]
 )
-def test_the_pre_commit_hook_reads_the_files_of_the_commit_and_fails_by_its_threshold(
-    tmp_path: Path, line: str, code: int
-) -> None:
+def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(tmp_path: Path, line: str, code: int) -> None:
     work = tmp_path / "work"
     work.mkdir()
     git(work, "init", "--quiet")

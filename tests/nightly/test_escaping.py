@@ -80,9 +80,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.parametrize("width", ["160", "60"])
-def test_no_command_lets_text_of_strangers_steer_a_terminal(
-    store: Store, arguments: tuple[object, ...], width: str
-) -> None:
+def test_no_command_lets_strangers_steer_a_terminal(store: Store, arguments: tuple[object, ...], width: str) -> None:
     done = run_embers(*arguments, "--database", store.path, COLUMNS=width)
     assert done.returncode in (0, 3, 5), done.stderr
     assert unseen(done.stdout + done.stderr) == set()

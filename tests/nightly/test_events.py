@@ -133,9 +133,7 @@ def fixed_cases(store: Store, cases: list[Case]) -> Iterator[tuple[Case, int]]:
             yield case, key[1]
 
 
-def test_neither_a_build_that_vanishes_nor_a_clock_set_back_repeats_an_announcement(
-    store: Store, cases: list[Case]
-) -> None:
+def test_neither_a_lost_build_nor_a_clock_set_back_repeats_an_announcement(store: Store, cases: list[Case]) -> None:
     case, _ = next(fixed_cases(store, cases))
     column = [*FIXED[:8], *["occurs"] * 9]
     verdicts = {(case.name, release): verdict for release, verdict in zip(RELEASES, column, strict=True)}

@@ -69,9 +69,7 @@ def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(store: Store, regi
     assert [e.verdict for e in entries(store)] == ["not_seen"]
 
 
-def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(
-    tmp_path: Path, store: Store, home: Path
-) -> None:
+def test_a_build_that_vanishes_is_one_line_and_what_was_done_stays(tmp_path: Path, store: Store, home: Path) -> None:
     other = Registry(tmp_path / "registry")
     python = fake_python(tmp_path / "gone", "2.3.1")
     other.register(Path(Registry(home / "registry").find(GOOD).python))
@@ -85,9 +83,7 @@ def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(
     assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
 
 
-def test_items_whose_cases_are_the_same_script_are_announced_with_the_same_evidence(
-    store: Store, registry: Registry
-) -> None:
+def test_items_with_the_same_script_are_announced_with_the_same_evidence(store: Store, registry: Registry) -> None:
     for number in (1, 2):
         put_item(store, number, "closed")
     code = FIXED.format(bad=[BAD, GOOD, NEW])
@@ -129,11 +125,7 @@ def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(store: Sto
 
 
 @pytest.mark.parametrize(
-    ("bad", "before", "now"),
-    [
-        ((BAD,), "fixed", "undecided_absent"),
-        ((BAD, NEW), "regressed", "undecided_occurs"),
-    ],
+    ("bad", "before", "now"), [((BAD,), "fixed", "undecided_absent"), ((BAD, NEW), "regressed", "undecided_occurs")]
 )
 def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
     store: Store, registry: Registry, bad: tuple[str, ...], before: str, now: str

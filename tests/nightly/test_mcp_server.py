@@ -110,9 +110,7 @@ HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_the_server_goes_on(
-    catalog_database: Path,
-) -> None:
+def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_stop_nothing(catalog_database: Path) -> None:
     calls = [*WRONG_CALLS, *((tool, arguments, "") for tool, arguments in HOSTILE_CALLS)]
 
     def files() -> dict[str, bytes]:

@@ -207,9 +207,7 @@ def test_the_workflow_writes_nothing_unless_it_is_asked_to_and_runs_no_expressio
 
 
 @pytest.mark.parametrize("refused", ["api --method", "issue create", "issue edit", "issue comment"])
-def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_second_issue(
-    at: Path, refused: str
-) -> None:
+def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_other_issue(at: Path, refused: str) -> None:
     answer = "HTTP 403: Resource not accessible by integration"
     (at / "recheck" / "recheck.md").write_text("# Report\n")
     refusing = f'[ "$1 $2" != "{refused}" ] || {{ echo "{answer}" >&2; exit 1; }}\ncase'

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,8 @@ from helpers.executor import (  # noqa: F401 - fixtures
     FIXED,
     GOOD,
     NEW,
+    builds,
+    calling,
     check_again,
     fixed_case,
     home,
@@ -27,16 +28,20 @@ from helpers.executor import (  # noqa: F401 - fixtures
     verdicts,
 )
 from support import case_of, case_text, eventually, rows
+from torch_embers.builds.registry import Registry
+from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.repro.case import parse
+from torch_embers.run import ledger
 from torch_embers.run import recheck as rechecking
+from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.reports import as_table, exit_code, markdown
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from torch_embers.builds.registry import Registry
     from torch_embers.run.batch import Batch
 
 
@@ -135,52 +140,37 @@ def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(store
     assert not sweep(store, registry, [case], [NEW])["pt1_example", NEW].fresh
 
 
-DRIVER = """
-import sys
-from pathlib import Path
-
-sys.path[:0] = {path!r}
-from torch_embers.progress import Silent
-from helpers.executor import builds, fixed_case
-from torch_embers.repro import bank
-from torch_embers.builds.registry import Registry
-from torch_embers.run.dispatch import LocalDispatcher
-from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.store.store import Store
-import torch_embers.run.ledger as ledger
-
-ledger.COMMIT_SECONDS = 0.0
-registry, progress = Registry(Path({registry!r})), Silent()
-cases = [fixed_case(known_bad=["2.0.1"]), fixed_case(("2.0.1", "2.1.2"), consequence="crash"), fixed_case((), consequence="hang")]
-store = Store(Path({database!r}))
-with store.writer("test", create=True) as writer:
-    with writer.transaction() as connection:
-        bank.save(connection, cases)
-    executor = Executor(store, writer, LocalDispatcher(registry, progress), progress)
-    for cell in executor.sweep(SweepRequest(cases, builds(registry), builds(registry))):
-        print("cell", flush=True)
-print("done")
-"""
+def drive(database: str, folder: str) -> None:
+    """Sweep three cases, and print a line after each verdict."""
+    ledger.COMMIT_SECONDS = 0.0
+    store, registry = Store(Path(database)), Registry(Path(folder))
+    hang = fixed_case((), consequence="hang")
+    cases = [fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), consequence="crash"), hang]
+    with store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
+        for _ in executor.sweep(SweepRequest(cases, builds(registry), builds(registry))):
+            os.write(1, b"cell\n")
+    os.write(1, b"done\n")
 
 
 @pytest.mark.serial
 @pytest.mark.timeout(900)
-def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
+def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(store: Store, registry: Registry) -> None:
     """The moment is so many verdicts after the start: that does not depend on how quick the machine is."""
     generator = random.Random(11)
-    paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
-    database = tmp_path / "e.duckdb"
-    script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
+    program = calling(drive, store.path, registry.folder)
     for _ in range(4):
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as driver:
             assert driver.stdout is not None
             for _ in range(generator.randrange(9)):
                 driver.stdout.readline()
             driver.kill()
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("done\n")
     key = "case_hash, build, environment, batch, planted, attempt"
-    assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
+    assert rows(store.path, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
 
     def nobody_is_left() -> bool:
         left = subprocess.run(["pgrep", "-f", str(registry.folder)], capture_output=True, text=True, check=False).stdout
@@ -248,10 +238,10 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
     def stop(*_: object) -> None:
         raise StoppedError
 
-    def stop_amid(ledger: Ledger, batch: Batch, *rest: Any) -> None:
-        keep(ledger, batch, *rest)
+    def stop_amid(own: Ledger, batch: Batch, *rest: Any) -> None:
+        keep(own, batch, *rest)
         if batch.number == 1 and batch.build.name == NEW:
-            ledger.commit()
+            own.commit()
             raise StoppedError
 
     keep = Ledger.keep

@@ -51,9 +51,7 @@ def depth(count: int) -> int:
 
 
 @given(st.integers(2, 150), st.data())
-def test_a_truthful_asker_on_a_monotone_history_gives_the_exact_change_in_log2_asks(
-    count: int, data: st.DataObject
-) -> None:
+def test_a_monotone_history_gives_its_exact_change_in_log2_truthful_asks(count: int, data: st.DataObject) -> None:
     edge = data.draw(st.integers(1, count - 1))
     first, last = data.draw(st.sampled_from([("Y", "n"), ("n", "Y")]))
     found = find(first * edge + last * (count - edge), seed=data.draw(st.integers(0, 9)))
@@ -114,9 +112,7 @@ def test_a_build_that_is_said_to_be_bad_shows_a_bug_that_came_and_went(count: in
     ("truth", "ranges"),
     [("YYnnYYYYY", ((0, 1), (4, 8))), ("YnnnnYYnn", ((0, 0), (5, 6))), ("nYYnnnYYn", ((1, 2), (6, 7)))],
 )
-def test_a_history_that_is_not_monotone_is_named_with_its_ranges(
-    truth: str, ranges: tuple[tuple[int, int], ...]
-) -> None:
+def test_a_history_that_is_not_monotone_is_named_with_ranges(truth: str, ranges: tuple[tuple[int, int], ...]) -> None:
     whole = find(truth, known=truth)
     assert (whole.kind, whole.ranges) == ("several", ranges)
     seen = [find(truth, seed=seed).kind for seed in range(40)]

@@ -57,9 +57,7 @@ def pip_says(monkeypatch: pytest.MonkeyPatch, code: int, out: str, err: str = ""
     monkeypatch.setattr(install.subprocess, "run", lambda *_, **__: done)
 
 
-def test_several_gigabytes_of_cuda_packages_are_not_taken_unasked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gigabytes_of_cuda_packages_are_not_taken_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needs = ["filelock", "nvidia-cublas==13.0; platform_system == 'Linux'"]
     report = {"install": [{"metadata": {"name": "torch", "requires_dist": needs}}]}
     pip_says(monkeypatch, 0, json.dumps(report))

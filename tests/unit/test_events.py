@@ -94,9 +94,7 @@ AHEAD = [*(1500.0 + day for day in range(8)), 0.0, 1.0, 2.0, 3.0]
         (["fixed", "undecided_occurs", "closed_but_occurs"], (), ["fixed", "closed_but_occurs"]),
     ],
 )
-def test_a_change_is_announced_and_its_repetition_is_not(
-    statuses: list[str], clock: Sequence[float], told: list[str]
-) -> None:
+def test_a_change_is_announced_and_no_repetition(statuses: list[str], clock: Sequence[float], told: list[str]) -> None:
     assert [kind for kind in announced(statuses, clock=clock) if kind] == told
 
 
@@ -133,9 +131,7 @@ def test_however_wrong_a_clock_was_an_item_settles_when_it_is_right_again_and_is
 
 
 @given(st.lists(WRONG, min_size=1, max_size=30), st.floats(-20_000, 20_000))
-def test_a_status_that_does_not_change_is_not_announced_again_under_any_clock(
-    past: list[tuple[str, float]], day: float
-) -> None:
+def test_a_steady_status_is_not_announced_again_under_any_clock(past: list[tuple[str, float]], day: float) -> None:
     same = past[-1][0]
     kinds = announced([status for status, _ in past] + [same] * 5, clock=[day for _, day in past] + [day] * 5)
     assert sum(kind is not None for kind in kinds[len(past) :]) <= 1, "at most that it has settled"

@@ -37,7 +37,7 @@ def test_files_that_are_no_cases_are_named_with_what_is_wrong(tmp_path: Path) ->
         bank.read_folder(tmp_path / "none")
 
 
-def test_own_cases_need_a_database_that_is_there_or_get_a_temporary_one_and_no_name_of_embers(tmp_path: Path) -> None:
+def test_own_cases_take_no_mistyped_database_and_no_name_of_embers(tmp_path: Path) -> None:
     with pytest.raises(StoreMissingError), command.database_for(tmp_path / "typo.duckdb"):
         pass
     assert not list(tmp_path.iterdir())

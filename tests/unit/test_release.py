@@ -133,9 +133,7 @@ def test_only_what_is_slower_in_two_measurements_is_told(monkeypatch: pytest.Mon
     assert "`--times` does that" in markdown(compared(pt1_a=("occurs", "occurs")))
 
 
-def test_an_unknown_candidate_or_one_without_predecessor_is_one_clean_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wrong_candidate_is_one_clean_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Registry, "_current", lambda _: None)
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer, writer.transaction():

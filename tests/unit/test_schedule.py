@@ -172,9 +172,7 @@ def test_a_run_that_waits_for_a_processor_does_not_sleep() -> None:
         assert course.sleeps == sleeps
 
 
-def test_while_a_case_sleeps_one_more_worker_runs_and_the_number_of_runs_is_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_while_a_case_sleeps_one_more_worker_runs_and_no_run_more(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(lambda _attempt: 1, random.Random(2), asleep=frozenset({"pt0"}))
     batches = [batch_of(place, BUILDS[0], control=True) for place in range(60)]
     make([batches], machine, 2, monkeypatch)

@@ -121,17 +121,13 @@ TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError
         (Declared("output", MISMATCH), Ended(0, stdout="anything\n"), "cannot_run"),
     ],
 )
-def test_a_script_is_judged_by_its_signature_or_by_the_lines_of_its_report(
-    declared: Declared, run: Ended, outcome: Outcome
-) -> None:
+def test_a_script_is_judged_by_its_signature_or_its_report(declared: Declared, run: Ended, outcome: Outcome) -> None:
     assert observe(declared, run).outcome == outcome
 
 
 @pytest.mark.parametrize("prints", [("False",), ()])
 @pytest.mark.parametrize("run", [Ended(0, stdout="False\n"), Ended(0, stdout="True\n"), Ended(None, 11, "signalled")])
-def test_a_script_whose_expected_outcome_needs_review_is_evidence_for_nothing(
-    run: Ended, prints: tuple[str, ...]
-) -> None:
+def test_a_script_whose_expected_outcome_needs_review_is_no_evidence(run: Ended, prints: tuple[str, ...]) -> None:
     seen = observe(Declared("output", MISMATCH, prints, review="only 'False' is shown"), run)
     assert seen.outcome == "cannot_run"
     assert seen.detail.startswith("needs review: only 'False' is shown")
