@@ -16,6 +16,7 @@ import duckdb
 import pytest
 import yaml
 
+from helpers.gitlog import Repository
 from report_data import NUMBER, hostile
 from support import run_embers
 
@@ -92,21 +93,14 @@ def test_the_datasets_library_loads_every_table_of_the_card(dataset: Path, tmp_p
     assert all(columns for _, columns in read.values())
 
 
-def git(folder: Path, *words: object) -> None:
-    """Run git in a folder, as somebody."""
-    somebody = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *somebody, *map(str, words)], cwd=folder, check=True, capture_output=True)
-
-
 @pytest.mark.parametrize(
     ("line", "code"), [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)]
 )
 def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(tmp_path: Path, line: str, code: int) -> None:
     work = tmp_path / "work"
-    work.mkdir()
-    git(work, "init", "--quiet")
+    git = Repository(work)
     (work / "train.py").write_text(f"import torch\n{line}\n", encoding="utf-8")
-    git(work, "add", "train.py")
+    git("add", "train.py")
     (declared,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     # The hook of the checkout, in the environment of the tests: pre-commit would install the whole package from the network.
     program = f"{sys.executable} -m torch_embers {declared['entry'].partition(' ')[2]} --torch 2.6.0"

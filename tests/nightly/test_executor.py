@@ -124,25 +124,6 @@ def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(store: Sto
     assert ([(c.number, c.status) for c in found.changes], found.news) == ([(2, "undecided_absent")], [])
 
 
-@pytest.mark.parametrize(
-    ("bad", "before", "now"), [((BAD,), "fixed", "undecided_absent"), ((BAD, NEW), "regressed", "undecided_occurs")]
-)
-def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
-    store: Store, registry: Registry, bad: tuple[str, ...], before: str, now: str
-) -> None:
-    put_item(store, 1, "closed")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at, provenance, written) "
-            "VALUES ('pytorch/pytorch', 1, 'cpu', 'x', ?, 'as it was', TIMESTAMP '2026-01-01', 'own', 1)",
-            [before],
-        )
-    case = fixed_case(bad, known_bad=[BAD], relation="sibling")
-    found = check_again(store, registry, [case])
-    assert ([(c.status, c.previous) for c in found.changes], found.news) == ([(now, before)], [])
-    assert check_again(store, registry, [case]).changes == ()
-
-
 def test_only_items_in_the_wanted_state_are_checked(store: Store, registry: Registry) -> None:
     put_item(store, 1, "open")
     assert check_again(store, registry, [fixed_case()], only="closed").cells == ()

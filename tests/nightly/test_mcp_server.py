@@ -90,35 +90,28 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("second_opinion", {"number": "one"}, "number"),
     ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
     ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
+    ("audit", {"torch": "2.6.0", "code": 3}, ""),
     ("delete", {}, "delete"),
+    ("", {}, ""),
+    ("show", {}, ""),
+    *(("show", {"number": n}, "") for n in ("1; DROP TABLE items", -1, 10**30, 2**31, None, 1.5, [1], {"a": 1})),
+    *(("verdicts", {"case": name}, "") for name in ("'; DROP TABLE items; --", "../../etc/passwd", "x" * 10**6)),
+    *(("verdicts", {"case": name}, "") for name in (3, "\0", "")),
+    *(("search", {"words": value}, "") for value in ("", "  ", "x" * 2_001, ["a"])),
+    *(("search", {"words": "a", "count": value}, "") for value in (0, -1, 10**9, "many")),
+    *(("second_opinion", {"number": value}, "") for value in (-3, 10**12)),
+    *(("audit", {"torch": value}, "") for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
 ]
-
-
-HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
-    *(("show", {"number": value}) for value in ("1; DROP TABLE items", -1, 10**30, 2**31, None, 1.5, [1], {"a": 1})),
-    ("show", {}),
-    *(
-        ("verdicts", {"case": value})
-        for value in ("'; DROP TABLE items; --", "../../etc/passwd", "x" * 10**6, 3, "\0", "")
-    ),
-    *(("search", {"words": value}) for value in ("", "  ", "x" * 2_001, ["a"])),
-    *(("search", {"words": "a", "count": value}) for value in (0, -1, 10**9, "many")),
-    *(("second_opinion", {"number": value}) for value in (-3, 10**12)),
-    *(("audit", {"torch": value}) for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
-    ("audit", {"torch": "2.6.0", "code": 3}),
-    ("", {}),
-]
+"""Tool, arguments, and a word of the answer."""
 
 
 def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_stop_nothing(catalog_database: Path) -> None:
-    calls = [*WRONG_CALLS, *((tool, arguments, "") for tool, arguments in HOSTILE_CALLS)]
-
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in catalog_database.parent.iterdir() if path.is_file()}
 
     before = files()
-    *answers, shown = called(catalog_database, *((tool, arguments) for tool, arguments, _ in calls), SHOW)
-    for call, refused in zip(calls, answers, strict=True):
+    *answers, shown = called(catalog_database, *((tool, arguments) for tool, arguments, _ in WRONG_CALLS), SHOW)
+    for call, refused in zip(WRONG_CALLS, answers, strict=True):
         text = refused.content[0].text
         assert refused.is_error, call
         assert call[2] in text

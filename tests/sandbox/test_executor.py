@@ -27,11 +27,10 @@ from helpers.executor import (  # noqa: F401 - fixtures
     sweep,
     verdicts,
 )
-from support import case_of, case_text, eventually, rows
+from support import case_of, eventually, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
-from torch_embers.repro.case import parse
 from torch_embers.run import ledger
 from torch_embers.run import recheck as rechecking
 from torch_embers.run.dispatch import LocalDispatcher
@@ -90,13 +89,6 @@ def test_an_impostor_gets_the_verdict_that_it_deserves(store: Store, registry: R
     assert rows(store.path, elsewhere) == [(0,)]
 
 
-def test_another_failure_of_an_extracted_script_is_not_the_reported_one(store: Store, registry: Registry) -> None:
-    text = case_text("raise RuntimeError('something else')", signature="ValueError: reported", oracle="exception")
-    cells = sweep(store, registry, [parse(text, "x1", "extracted")], [NEW])
-    assert verdicts(cells) == {("x1", NEW): "changed"}
-    assert rows(store.path, "SELECT DISTINCT profile FROM runs") == [("hostile",)]
-
-
 # ---- keeping -------------------------------------------------------------------------------------------------------
 
 
@@ -111,19 +103,8 @@ def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(store: St
     assert not any(cell.fresh for cell in sweep(store, registry, [case], [NEW]).values())
 
 
-CRASHING = """
-import os
-import sys
-import torch
-
-bad = torch.__version__ == {bad!r} or os.environ.get("EMBERS_PLANT") == "1"
-print("died of SIGSEGV" if bad else "returned")
-sys.exit(1 if bad else 0)
-"""
-
-
 def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(store: Store, registry: Registry) -> None:
-    case = case_of(CRASHING.format(bad=BAD), known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
+    case = fixed_case(known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
     cells = sweep(store, registry, [case], [NEW])
     made = cells["pt1_example", NEW].decision
     assert (made.verdict, made.runs, made.control.hits, made.control.runs) == ("absent", 4, 10, 10)

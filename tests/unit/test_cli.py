@@ -74,12 +74,3 @@ def test_a_mistyped_database_makes_no_file_and_names_the_nearest(
     (tmp_path / "embers.duckdb").rename(tmp_path / "zzz.duckdb")
     with pytest.raises(StoreMissingError, match="run `embers mine` first"):
         Store(tmp_path / "embers.duckdb").require()  # none is called alike
-
-
-def test_a_corrupted_database_is_told_and_left_alone(database: Path) -> None:
-    before = b"no database at all" * 1000
-    database.write_bytes(before)
-    for command in ("status", "mine"):
-        done = run_embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
-        assert_clean_error(done, 5, "cannot be read as a database")
-    assert database.read_bytes() == before
