@@ -72,29 +72,6 @@ def failing(family: str, review: str = "") -> Declared:
 # ---- one run -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("run", "outcome"),
-    [
-        (Ended(0, stdout="equal\n"), "not_reproduced"),
-        (Ended(1, stdout="off by 3\n"), "reproduced"),
-        (Ended(125, stdout="no such API\n"), "cannot_run"),
-        (Ended(1, stdout="", stderr=""), "different_failure"),
-        (Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
-        (Ended(1, stdout="x", stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
-        (Ended(1, stdout="x", stderr=traceback("MemoryError")), "cannot_run"),
-        (Ended(2, stdout="usage"), "different_failure"),
-        (Ended(None, 11, "signalled"), "different_failure"),
-        (Ended(None, 9, "timeout"), "timeout"),
-        (Ended(None, 9, "memory"), "out_of_memory"),
-        (Ended(None, None, "sandbox_error"), "sandbox_error"),
-        (Ended(None, 9, "output"), "different_failure"),
-        (Ended(0, stdout="REPRODUCED: exit code 1\nreproduced\n"), "not_reproduced"),
-    ],
-)
-def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended, outcome: Outcome) -> None:
-    assert observe(Declared(), run).outcome == outcome
-
-
 TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError: Please install apache-tvm")
 """A package that a backend of the compiler misses: the script's own trouble."""
 
@@ -102,6 +79,22 @@ TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError
 @pytest.mark.parametrize(
     ("declared", "run", "outcome"),
     [
+        # a case that judges itself is believed by its exit code alone
+        (Declared(), Ended(0, stdout="equal\n"), "not_reproduced"),
+        (Declared(), Ended(1, stdout="off by 3\n"), "reproduced"),
+        (Declared(), Ended(125, stdout="no such API\n"), "cannot_run"),
+        (Declared(), Ended(1, stdout="", stderr=""), "different_failure"),
+        (Declared(), Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
+        (Declared(), Ended(1, stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
+        (Declared(), Ended(1, stdout="x", stderr=traceback("MemoryError")), "cannot_run"),
+        (Declared(), Ended(2, stdout="usage"), "different_failure"),
+        (Declared(), Ended(None, 11, "signalled"), "different_failure"),
+        (Declared(), Ended(None, 9, "timeout"), "timeout"),
+        (Declared(), Ended(None, 9, "memory"), "out_of_memory"),
+        (Declared(), Ended(None, None, "sandbox_error"), "sandbox_error"),
+        (Declared(), Ended(None, 9, "output"), "different_failure"),
+        (Declared(), Ended(0, stdout="REPRODUCED: exit code 1\nreproduced\n"), "not_reproduced"),
+        # a script is judged by its signature, or by the lines of its report
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: boom 3")), "reproduced"),
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: other")), "different_failure"),
         (failing("ImportError"), Ended(1, stderr=traceback("ImportError: cannot import")), "reproduced"),
@@ -121,7 +114,7 @@ TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError
         (Declared("output", MISMATCH), Ended(0, stdout="anything\n"), "cannot_run"),
     ],
 )
-def test_a_script_is_judged_by_its_signature_or_its_report(declared: Declared, run: Ended, outcome: Outcome) -> None:
+def test_a_run_is_judged_by_exit_code_signature_or_report(declared: Declared, run: Ended, outcome: Outcome) -> None:
     assert observe(declared, run).outcome == outcome
 
 
