@@ -47,18 +47,21 @@ if TYPE_CHECKING:
 # ---- verdicts ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("known_bad", [[BAD], []], ids=["known control", "control found within the sweep"])
 def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_control(
-    store: Store, registry: Registry, known_bad: list[str]
+    store: Store, registry: Registry
 ) -> None:
-    cells = sweep(store, registry, [fixed_case(known_bad=known_bad)])
+    cells = sweep(store, registry, [fixed_case(known_bad=[BAD])])
     assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
     made = cells["pt1_example", NEW].decision
     assert (made.control.kind, made.control.hits, made.control.runs, made.runs) == ("build", 10, 10, 4)
     assert made.detectable_rate == pytest.approx(0.684, abs=0.001)
     spread = "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
-    zygotes = rows(store.path, spread)
-    assert not known_bad or zygotes == [(3, 4, 4)]
+    assert rows(store.path, spread) == [(3, 4, 4)]
+
+
+def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(store: Store, registry: Registry) -> None:
+    cells = sweep(store, registry, [fixed_case()])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
 
 
 IMPOSTORS = {
