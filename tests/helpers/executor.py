@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import case_of, fake_python
+from helpers.verdicts import registered
+from support import case_of
 from torch_embers.builds.registry import Build, Registry
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Sequence
 
     from torch_embers.repro.case import Case
     from torch_embers.run.ledger import Cell
-    from torch_embers.store.store import Store
 
 BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
 FIXED = """
@@ -38,16 +40,26 @@ sys.exit(1 if bad else 0)
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three builds, oldest first: 2.0.1, 2.1.2, 2.2.2."""
-    folder = tmp_path_factory.mktemp("builds")
-    registry = Registry(folder / "registry")
-    for version in (BAD, GOOD, NEW):
-        registry.register(fake_python(folder / version, version))
-    return folder
+    return registered(tmp_path_factory.mktemp("builds"), BAD, GOOD, NEW).folder.parent
 
 
 @pytest.fixture
 def registry(home: Path) -> Registry:
     return Registry(home / "registry")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Of a database that does not exist yet."""
+    return Store(tmp_path / "e.duckdb")
+
+
+def calling(function: Callable[..., None], *words: object) -> list[str]:
+    """The command that calls a function of a test file with some words, in a process of its own."""
+    own, here = Path(function.__code__.co_filename), Path(__file__)
+    paths = [str(path) for path in (own.parent, here.parents[1], Path(bank.__file__).parents[2])]
+    code = f"import sys; sys.path[:0] = {paths!r}; import {own.stem} as own; own.{function.__name__}(*sys.argv[1:])"
+    return [sys.executable, "-c", code, *map(str, words)]
 
 
 def builds(registry: Registry) -> list[Build]:
@@ -58,12 +70,12 @@ def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
     return case_of(FIXED.format(bad=list(bad)), **({"relation": "same"} | meta))
 
 
-def put_item(store: Store, number: int, state: str, reason: str | None = None) -> None:
+def put_item(store: Store, number: int, state: str) -> None:
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM items WHERE number = ?", [number])
         connection.execute(
-            "INSERT INTO items (repo, number, title, state, state_reason) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?, ?)",
-            [number, state, reason],
+            "INSERT INTO items (repo, number, title, state) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?)",
+            [number, state],
         )
         connection.execute(
             "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
@@ -73,13 +85,13 @@ def put_item(store: Store, number: int, state: str, reason: str | None = None) -
 
 
 def sweep(
-    store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW), **more: Any
+    store: Store, registry: Registry, cases: Sequence[Case], on: Iterable[str] = (BAD, GOOD, NEW)
 ) -> dict[tuple[str, str], Cell]:
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
         executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
-        request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry), **more)
+        request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry))
         return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
 
 
@@ -87,20 +99,11 @@ def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
     return {key: cell.decision.verdict for key, cell in cells.items()}
 
 
-def check_again(store: Store, registry: Registry, cases: Sequence[Case], reference: str = NEW, **more: Any) -> Any:
+def check_again(store: Store, registry: Registry, cases: Sequence[Case], only: str = "all") -> Any:
+    request = RecheckRequest(only, registry.find(NEW), builds(registry), 7.0)
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        target = registry.find(reference)
-        chosen = [b for b in builds(registry) if b.order() <= target.order()]
-        asked = {"only": "all", "every": 7.0, **more}
-        result = recheck(
-            store,
-            writer,
-            LocalDispatcher(registry, Silent()),
-            cases,
-            RecheckRequest(reference=target, builds=chosen, **asked),
-            Silent(),
-        )
+        result = recheck(store, writer, LocalDispatcher(registry, Silent()), cases, request, Silent())
         mark_told(writer)
         return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shlex
@@ -12,11 +13,14 @@ import sysconfig
 import threading
 import zipfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.gitlog import Repository
+from helpers.verdicts import registered
 from support import assert_clean_error, case_of, eventually, fake_python, rows, run_embers
 from torch_embers.builds import install
 from torch_embers.builds.registry import Build, BuildError, Registry
@@ -27,7 +31,7 @@ from torch_embers.repro import bank
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
 from torch_embers.run.bisect.build_list import BuildList
-from torch_embers.run.bisect.commits import commit_range
+from torch_embers.run.bisect.commits import CommitRange, commit_range
 from torch_embers.run.bisect.places import Place
 from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.request import BisectRequest
@@ -47,11 +51,7 @@ VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Four registered builds."""
-    folder = tmp_path_factory.mktemp("builds")
-    registry = Registry(folder / "registry")
-    for place, version in enumerate(VERSIONS):
-        registry.register(fake_python(folder / version, version, f"{place}" * 16))
-    return folder / "registry"
+    return registered(tmp_path_factory.mktemp("builds"), *VERSIONS).folder
 
 
 @pytest.fixture(autouse=True)
@@ -83,45 +83,34 @@ def embers(home: Path, database: Path, *words: object) -> Any:
     return run_embers("bisect", *words, "--database", database, EMBERS_BUILDS_DIR=str(home))
 
 
-def build(version: str, name: str = "", **more: Any) -> Build:
-    return Build(name or version, version, "c" * 40, more.pop("channel", "release"), "linux", Path("p"), "3.11", **more)
-
-
+History = tuple[Path, dict[str, str], dict[str, str]]
+"""A clone, and its commits: of the main line by letter, of the branch nightly by day."""
 DAYS = (("01", "a"), ("02", "a"), ("03", "b"), ("05", "b"), ("06", "c"))
 """Days of August 2025 and the commits of the main line whose snapshots they are; the fourth had no nightly."""
 
 
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    done = subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], dict[str, str]]:
-    """A clone with PyTorch's form of the branch nightly; commits of the main line by letter, of the branch by day."""
-    folder = tmp_path_factory.mktemp("clone")
-    git(folder, "init", "-q", "-b", "main")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """PyTorch's form of the branch nightly."""
+    git = Repository(tmp_path_factory.mktemp("clone"))
     main, days, tip = {}, {}, list[str]()
     for number, letter in enumerate("abc"):
-        (folder / "version.txt").write_text("2.9.0a0\n")
-        (folder / f"{letter}.cpp").write_text("")
-        git(folder, "add", ".")
-        git(folder, "commit", "-qm", f"Change {letter} (#9200{number})\n\nFixes #{number}7")
-        main[letter] = git(folder, "rev-parse", "HEAD")
+        files = {"version.txt": "2.9.0a0\n", f"{letter}.cpp": ""}
+        main[letter] = git.commit(f"Change {letter} (#9200{number})\n\nFixes #{number}7", **files)
     for day, letter in DAYS:
         subject = f"2025-08-{day} nightly release ({main[letter]})"
-        days[day] = git(folder, "commit-tree", f"{main[letter]}^{{tree}}", *tip, "-m", subject)
+        days[day] = git("commit-tree", f"{main[letter]}^{{tree}}", *tip, "-m", subject)
         tip = ["-p", days[day]]
-    git(folder, "update-ref", "refs/remotes/origin/nightly", days["06"])
-    return folder, main, days
+    git("update-ref", "refs/remotes/origin/nightly", days["06"])
+    return git.path, main, days
 
 
 @pytest.fixture
-def wheels(tmp_path: Path, history: tuple[Path, dict[str, str], dict[str, str]]) -> Path:
+def wheels(tmp_path: Path, history: History) -> Path:
     """Nightlies that name commits of the branch, one a commit of the main line, one none; and wheels for others."""
     _, main, days = history
-    tag = next(iter_tag())
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    tag = f"{python}-{python}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
     folder = tmp_path / "index"
     folder.mkdir()
     named = {**days, "05": main["b"], "06": "Unknown"}
@@ -136,11 +125,6 @@ def wheels(tmp_path: Path, history: tuple[Path, dict[str, str], dict[str, str]])
     ):
         (folder / name).write_bytes(b"")
     return folder
-
-
-def iter_tag() -> Any:
-    cp = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    yield f"{cp}-{cp}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
 
 def ahead(
@@ -201,25 +185,14 @@ def test_a_predicate_is_bisected_by_its_exit_codes_and_an_interrupted_search_goe
 
 
 def test_a_build_that_goes_while_a_predicate_is_bisected_is_left_out(tmp_path: Path, database: Path) -> None:
-    registry = Registry(tmp_path / "registry")
-    for place, version in enumerate(VERSIONS):
-        registry.register(fake_python(tmp_path / version, version, f"{place}" * 16))
+    registry = registered(tmp_path, *VERSIONS)
     away = [str(tmp_path / version) for version in ("2.1.2", "2.2.2")]
     code = (
         f"import os, shutil, sys; v = os.environ['EMBERS_VERSION']; "
         f"[shutil.rmtree(path, ignore_errors=True) for path in {away!r}]; sys.exit(v == '2.0.1')"
     )
-    done = embers(
-        tmp_path / "registry",
-        database,
-        "--predicate",
-        f"{sys.executable} -c {shlex.quote(code)}",
-        "--runs",
-        1,
-        "--json",
-    )
-    assert done.returncode == 0, done.stderr
-    [change] = json.loads(done.stdout)["changes"]
+    command = f"{sys.executable} -c {shlex.quote(code)}"
+    [change] = table(registry.folder, database, "--predicate", command, "--runs", 1)["changes"]
     assert (change["before"], change["after"]) == ("2.0.1", "2.3.1")
 
 
@@ -247,9 +220,11 @@ def test_bad_input_is_one_clean_line(home: Path, database: Path, words: list[str
     assert_clean_error(embers(home, database, *words), code, said)
 
 
-def test_a_script_runs_in_the_sandbox_and_a_missing_package_is_no_bug(
-    home: Path, database: Path, tmp_path: Path
-) -> None:
+def test_without_any_build_there_is_nothing_to_search(database: Path, tmp_path: Path) -> None:
+    assert_clean_error(embers(tmp_path / "none", database, "--predicate", "true"), 3, "no build here")
+
+
+def test_a_script_runs_sandboxed_and_a_missing_package_is_no_bug(home: Path, database: Path, tmp_path: Path) -> None:
     script = tmp_path / "check.py"
     script.write_text(
         "import torch\n"
@@ -318,9 +293,7 @@ def test_a_command_ends_with_its_children_and_one_in_the_background_is_no_timeou
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_bisection_that_is_ended_leaves_no_command_running(
-    home: Path, database: Path, tmp_path: Path, number: int
-) -> None:
+def test_an_ended_bisection_leaves_no_command_running(home: Path, database: Path, tmp_path: Path, number: int) -> None:
     note = tmp_path / "pid"
     command = f"sh -c 'echo $$ >{note}; sleep 600'"
     words = ["bisect", "--predicate", command, "--runs", "1", "--database", str(database)]
@@ -336,12 +309,7 @@ def test_a_bisection_that_is_ended_leaves_no_command_running(
 
 
 def test_a_search_over_nightlies_goes_on_between_the_two_releases_and_ends_with_their_commits(
-    home: Path,
-    database: Path,
-    wheels: Path,
-    history: tuple[Path, dict[str, str], dict[str, str]],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    home: Path, database: Path, wheels: Path, history: History, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     clone, _, days = history
     for path in wheels.iterdir():
@@ -381,23 +349,22 @@ def test_another_nightly_of_the_source_stands_in_for_one_that_cannot_be_had_and_
     assert builds.places[1] == Place("2.9.5", own, ("x",)), "the list names what was run"
     assert begun == ["2.9.4"] * 3 + ["2.9.5"]
     builds.evict()
+    asked: list[int] = []
+
+    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+        del fresh
+        asked.append(place)
+        places[place] = fine
+        return Reply("yes", 1, 1)
+
     store = Store(database)
     with store.writer("test", create=True) as writer:
-        for asked in (1, 0):
+        for _ in range(2):
             places = [replace(broken, alike=(fine,))]
-
-            def ask(place: int, /, *, fresh: bool = False, asked: int = asked, places: Any = places) -> Reply:
-                assert asked, "it is stored"
-                places[place] = fine
-                return Reply("yes", 1, 1)
-
             session = sessions.begun(store, writer, "key", "x", 1, fresh=True)
             assert sessions.Remembering(session, writer, places, ask)(0).answer == "yes"
             assert places == [fine], "a search that goes on names it, too"
-
-
-def test_without_any_build_there_is_nothing_to_search(database: Path, tmp_path: Path) -> None:
-    assert_clean_error(embers(tmp_path / "none", database, "--predicate", "true"), 3, "no build here")
+    assert asked == [0], "it is stored"
 
 
 def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked_again(database: Path) -> None:
@@ -418,9 +385,7 @@ def test_a_resumed_second_batch_is_made_of_new_runs_and_a_missing_build_is_asked
     assert asked == [(0, False), (1, False), (1, False), (0, True)]
 
 
-def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
-    wheels: Path, history: tuple[Path, dict[str, str], dict[str, str]]
-) -> None:
+def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(wheels: Path, history: History) -> None:
     clone, main, days = history
     sources = Sources(Clone(clone))
     places = nightly.listing(str(wheels), "2.8.0", "2.9.1", sources)
@@ -434,9 +399,7 @@ def test_nightlies_of_one_source_are_one_place_whichever_commit_they_name(
     assert [place.version[-2:] for place in alone] == ["01", "02", "03", "05", "06"], "without a clone nobody can tell"
 
 
-def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
-    history: tuple[Path, dict[str, str], dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_days_that_the_index_forgot_are_tried_by_their_wheel(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
     clone, _, days = history
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     index = "https://index.example/nightly/cpu"
@@ -449,34 +412,34 @@ def test_days_that_the_index_forgot_are_tried_by_the_address_of_their_wheel(
     first = f"{index}/torch-2.9.0.dev20250801%2Bcpu-{python}-{python}"
     assert places[0].addresses == (f"{first}-manylinux_2_28_x86_64.whl", f"{first}-linux_x86_64.whl")
     plans: list[Any] = []
+    add = partial(install.add_for, Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index)
     monkeypatch.setattr(install, "_answers", lambda page, _: "manylinux" not in page.full_url)
     monkeypatch.setattr(install, "_install", lambda _, plan, *__: plans.append(plan))
-    install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+    add(Silent())
     assert plans == [install.Plan(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
     monkeypatch.setattr(install, "_answers", lambda *_: False)
     with pytest.raises(BuildError, match=r"no wheel at .*manylinux.* nor at .*-linux_"):
-        install.add_for(Settings(builds_dir=Path("none")), places[0].version, places[0].addresses, index, Silent())
+        add(Silent())
     with pytest.raises(BuildError, match="an index keeps some weeks"):
         nightly.listing(index, "2.8.0", "2.9.1", Sources())
 
 
-def test_the_commits_between_nightlies_are_those_between_their_sources(
-    history: tuple[Path, dict[str, str], dict[str, str]],
-) -> None:
+def test_the_commits_between_nightlies_are_those_between_their_sources(history: History) -> None:
     folder, main, days = history
-    clone = Clone(folder)
-    sources, first = Sources(clone), Place("2.9.0.dev20250801", commit=days["01"])
-    last = Place("2.9.0.dev20250803", commit=main["b"])
-    made = commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, sources)
+    clone, first = Clone(folder), Place("2.9.0.dev20250801", commit=days["01"])
+
+    def until(last: Place) -> CommitRange:
+        return commit_range(clone, "pytorch/pytorch", (first, last), "", [17], rules.load().commits, Sources(clone))
+
+    made = until(Place("2.9.0.dev20250803", commit=main["b"]))
     assert (made.total, made.basis) == (1, "by tags or commits of the builds")
     assert [(one.commit.sha, one.files) for one in made.ranked] == [(main["b"], ["b.cpp"])]
     for commit, said in (
         ("d" * 40, "lacks commit dddddddddddd of 2.9.0.dev20250806: fetch it"),
         ("", "2.9.0.dev20250806 does not say its commit"),
     ):
-        last = Place("2.9.0.dev20250806", commit=commit)
         with pytest.raises(InputError, match=said):
-            commit_range(clone, "pytorch/pytorch", (first, last), "", [7], rules.load().commits, sources)
+            until(Place("2.9.0.dev20250806", commit=commit))
 
 
 @pytest.mark.parametrize(
@@ -522,21 +485,18 @@ def test_what_was_installed_ahead_and_never_asked_is_removed_in_any_case(
 
 @pytest.mark.parametrize("tagged", [True, False])
 def test_the_range_comes_from_tags_or_from_the_version_that_the_tree_names(tmp_path: Path, tagged: bool) -> None:
-    git(tmp_path, "init", "-q")
-    for number, (version, subject) in enumerate(
+    git = Repository(tmp_path)
+    for number, (version, subject, tag) in enumerate(
         [
-            ("2.1.0a0", "Start (#92001)"),
-            ("2.1.0a0", "Old (#92002)"),
-            ("2.2.0a0", "Mend pool (#92003)\n\nFixes #7"),
-            ("2.2.0a0", "New (#92004)"),
+            ("2.1.0a0", "Start (#92001)", ""),
+            ("2.1.0a0", "Old (#92002)", "v2.1.2"),
+            ("2.2.0a0", "Mend pool (#92003)\n\nFixes #7", ""),
+            ("2.2.0a0", "New (#92004)", "v2.2.2"),
         ]
     ):
-        (tmp_path / "version.txt").write_text(f"{version}\n")
-        (tmp_path / f"pool{number}.cpp").write_text("")
-        git(tmp_path, "add", ".")
-        git(tmp_path, "commit", "-qm", subject, "--date", f"2023-01-0{number + 1}T00:00:00Z")
-        if tagged and number in (1, 3):
-            git(tmp_path, "tag", "v2.1.2" if number == 1 else "v2.2.2")
+        git.commit(subject, **{"version.txt": f"{version}\n", f"pool{number}.cpp": ""})
+        if tagged and tag:
+            git("tag", tag)
     ends = (Place("2.1.2"), Place("2.2.2"))
     made = commit_range(Clone(tmp_path), "pytorch/pytorch", ends, "t.max_pool(x)", [7], rules.load().commits, Sources())
     assert ("tags" in made.basis) is tagged
@@ -558,18 +518,7 @@ def test_an_index_that_fails_after_the_search_leaves_the_answer_over_releases(ho
 def test_a_page_of_an_index_is_read_like_a_folder(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = sorted(path.name for path in wheels.iterdir())
     page = "".join(f'<a href="../{name.replace("+", "%2B")}#sha256=0">{name}</a>\n' for name in names)
-
-    class Answer:
-        def __enter__(self) -> Answer:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            pass
-
-        def read(self, _: int) -> bytes:
-            return page.encode()
-
-    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: Answer())
+    monkeypatch.setattr(nightly.urllib.request, "urlopen", lambda *_, **__: io.BytesIO(page.encode()))
     places = nightly.listing("https://index.example/nightly", "2.8.0", "2.9.1", Sources())
     assert len(places) == 5, "without the wheels nobody knows their commits"
     assert places[0].addresses[0].startswith("https://index.example/nightly/torch-2.9.0.dev20250801")

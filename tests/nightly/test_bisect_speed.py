@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import case_of, fake_python, rows
+from helpers.gitlog import Repository
+from helpers.verdicts import registered
+from support import case_of, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
@@ -43,24 +44,19 @@ print("seen")
 """
 
 
-def registered(folder: Path, seconds: dict[str, float]) -> Path:
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Builds whose call takes so many seconds."""
-    registry = Registry(folder / "registry")
-    for version, each in seconds.items():
-        python = fake_python(folder / version, version, version.replace(".", "") * 5)
+    folder = tmp_path_factory.mktemp("builds")
+    registry = registered(folder, *VERSIONS)
+    for version, each in zip(VERSIONS, (1e-5, 1e-5, 4e-5, 4e-5), strict=True):
         [torch] = (folder / version / "lib").glob("python3*/site-packages/torch")
         with (torch / "__init__.py").open("a", encoding="utf-8") as file:
             file.write(SLOWED.format(seconds=each))
         (torch / "nn").mkdir()
         for name in ("__init__.py", "functional.py"):
             (torch / "nn" / name).touch()
-        registry.register(python)
     return registry.folder
-
-
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return registered(tmp_path_factory.mktemp("builds"), dict(zip(VERSIONS, (1e-5, 1e-5, 4e-5, 4e-5), strict=True)))
 
 
 @pytest.fixture(autouse=True)
@@ -90,28 +86,16 @@ def case_by_version(monkeypatch: pytest.MonkeyPatch, *slow: float, **meta: Any) 
     monkeypatch.setattr(perf_cases, "all_timed", lambda: [case])
 
 
-def clone_of(folder: Path) -> Path:
-    """A clone with two commits after 2.1.2, one of which touches the pool."""
-
-    def git(*words: str) -> None:
-        who = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
-
-    folder.mkdir()
-    git("init", "-q")
-    for place, (name, subject, tag) in enumerate(
-        [("a.cpp", "Start (#1)", "v2.1.2"), ("burn.cpp", "Rewrite it (#2)", ""), ("b.cpp", "Other (#3)", "v2.2.2")]
-    ):
-        (folder / name).write_text(str(place))
-        git("add", ".")
-        git("commit", "-qm", subject)
-        if tag:
-            git("tag", tag)
-    return folder
-
-
 def test_a_call_that_was_slowed_by_hand_is_bisected_to_its_build_and_commits(home: Path, tmp_path: Path) -> None:
-    made = searched(home, tmp_path, call="pool", clone=clone_of(tmp_path / "clone"), validation=0)
+    clone = Repository(tmp_path / "clone")
+    for name, subject, tag in (
+        ("a.cpp", "Start (#1)", "v2.1.2"),
+        ("burn.cpp", "Rewrite it (#2)", "between"),
+        ("b.cpp", "Other (#3)", "v2.2.2"),
+    ):
+        clone.commit(subject, **{name: subject})
+        clone("tag", tag)
+    made = searched(home, tmp_path, call="pool", clone=clone.path, validation=0)
     assert made.sentence == "The slow-down came with 2.2.2 (2.1.2 is the last build without it)."
     assert made.commits is not None
     assert made.commits.total == 2
@@ -137,37 +121,16 @@ def test_a_case_about_time_is_searched_by_name_or_number_beside_its_workaround(
     assert made.sentence == "The slow-down is gone since 2.3.1 (2.2.2 is the last build with it)."
     assert made.items == (("pytorch/pytorch", 7),)
     assert "print(" in report.markdown(made)
-    assert searched(home, tmp_path, name="pt7_slow_pool").sentence == made.sentence
+    again = searched(home, tmp_path, name="pt7_slow_pool")
+    assert again.sentence == made.sentence
+    assert not any(reply.asked_on for reply in again.history.replies.values()), "a finished search is made anew"
     assert rows(tmp_path / "e.duckdb", "SELECT count(*), count(finished_at) FROM bisections") == [(2, 2)]
-
-
-def test_an_interrupted_search_goes_on_and_a_finished_one_is_made_anew(
-    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    case_by_version(monkeypatch, 6.0, 6.0, 1.0, 1.0)
-    asked: list[str] = []
-    real = perf_cases.time_cases
-
-    def timed(builds: Any, *more: Any) -> perf_cases.TimedCases:
-        asked.append(builds[0].name)
-        if len(asked) == 3:
-            raise KeyboardInterrupt
-        return real(builds, *more)
-
-    monkeypatch.setattr(perf_cases, "time_cases", timed)
-    with pytest.raises(KeyboardInterrupt):
-        searched(home, tmp_path, name="pt7_slow_pool")
-    before = list(asked)
-    made = searched(home, tmp_path, name="pt7_slow_pool")
-    assert not set(before[:2]) & set(asked[3:][:1]), "what was kept is not asked again"
-    assert sum(bool(reply.asked_on) for reply in made.history.replies.values()) == 2
-    assert not any(r.asked_on for r in searched(home, tmp_path, name="pt7_slow_pool").history.replies.values())
 
 
 def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = registered(tmp_path / "builds", dict.fromkeys(VERSIONS, 1e-5))
+    home = registered(tmp_path / "builds", *VERSIONS).folder
     case_by_version(monkeypatch, 6.0, 6.0, 6.0, 1.0)
     real = perf_cases.time_cases
 

@@ -13,14 +13,7 @@ import pytest
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install
-from torch_embers.builds.registry import (
-    CURRENT,
-    PARTIAL,
-    Build,
-    BuildError,
-    Registry,
-    look,
-)
+from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, look
 from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
@@ -68,7 +61,9 @@ def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
     return path
 
 
-def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Registry, python: Path) -> None:
+def test_registered_builds_are_found_by_name_and_by_version_in_order_of_release(
+    registry: Registry, python: Path, tmp_path: Path
+) -> None:
     build = registry.register(python, "mine")
     assert (build.version, build.channel) == ("2.5.1", "release")
     assert build.identity.startswith("2.5.1@a1b2c3d4e5/py3.")
@@ -76,6 +71,10 @@ def test_a_registered_interpreter_is_found_by_name_and_by_version(registry: Regi
     assert registry.find("2.5.1").name == "mine"
     with pytest.raises(BuildError, match=r"no build '2\.0\.1': installed are .*mine"):
         registry.find("2.0.1")
+    for version in ("2.10.0", "2.9.1", "2.10.0.dev20250701"):
+        registry.register(fake_python(tmp_path / version, version))
+    assert named(registry.installed()) == ["mine", "2.9.1", "2.10.0.dev20250701", "2.10.0"]
+    assert registry.find("2.10.0.dev20250701").channel == "nightly"
 
 
 def test_bytecode_that_an_added_interpreter_lacks_is_compiled_and_a_file_that_is_no_python_stops_nothing(
@@ -94,13 +93,6 @@ def test_bytecode_that_an_added_interpreter_lacks_is_compiled_and_a_file_that_is
     assert not list((package / "__pycache__").glob("broken.*"))
 
 
-def test_builds_are_listed_in_order_of_release(registry: Registry, tmp_path: Path) -> None:
-    for version in ("2.10.0", "2.9.1", "2.10.0.dev20250701"):
-        registry.register(fake_python(tmp_path / version, version))
-    assert named(registry.installed()) == ["2.9.1", "2.10.0.dev20250701", "2.10.0"]
-    assert registry.find("2.10.0.dev20250701").channel == "nightly"
-
-
 def test_a_name_stands_for_one_build_only(registry: Registry, python: Path, tmp_path: Path) -> None:
     registry.register(python, "mine")
     registry.register(python, "mine")
@@ -111,6 +103,9 @@ def test_a_name_stands_for_one_build_only(registry: Registry, python: Path, tmp_
         registry.register(other, "../escape")
     with pytest.raises(BuildError, match="cannot be the name"):
         registry.register(other, CURRENT)
+    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
+        registry.register(other, expected="1.13.1")
+    assert named(registry.installed()) == ["mine"]
 
 
 @pytest.mark.parametrize(
@@ -207,26 +202,17 @@ def test_a_wheel_is_installed_into_an_environment_of_its_own(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("no_companions")
-def test_a_wheel_that_is_another_version_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"says it is torch 2\.5\.1, not 1\.13\.1"):
-        add(tmp_path / "builds", version="1.13.1", wheel=fake_wheel(tmp_path))
+@pytest.mark.parametrize("how", ["another version", "broken"])
+def test_a_wheel_that_is_broken_or_another_version_is_one_line_and_leaves_nothing(tmp_path: Path, how: str) -> None:
+    wheel = fake_wheel(tmp_path)
+    if how == "broken":
+        wheel.write_text("not a wheel")
+    said = "failed" if how == "broken" else r"says it is torch 2\.5\.1, not 1\.13\.1"
+    with pytest.raises(BuildError, match=said) as caught:
+        add(tmp_path / "builds", version=None if how == "broken" else "1.13.1", wheel=wheel)
+    assert "\n" not in str(caught.value)
     assert [p.name for p in (tmp_path / "builds").iterdir() if not p.name.startswith(".")] == []
     assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
-
-
-def test_a_broken_wheel_is_an_error_in_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "torch-2.5.1-py3-none-any.whl"
-    path.write_text("not a wheel")
-    with pytest.raises(BuildError, match="failed") as caught:
-        add(tmp_path / "builds", wheel=path)
-    assert "\n" not in str(caught.value)
-    assert not list((tmp_path / "builds").glob(f"{PARTIAL}*"))
-
-
-def test_an_interpreter_that_is_not_what_it_is_called_is_refused(registry: Registry, python: Path) -> None:
-    with pytest.raises(BuildError, match=r"is torch 2\.5\.1, not 1\.13\.1"):
-        registry.register(python, expected="1.13.1")
-    assert named(registry.installed()) == []
 
 
 def test_a_damaged_entry_does_not_hide_the_others(registry: Registry, python: Path) -> None:

@@ -11,23 +11,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 import yaml
 
+from helpers.gitlog import Repository
 from report_data import NUMBER, hostile
 from support import run_embers
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 PYTHON = os.environ.get("CONSUMERS_PYTHON", "")
 ROOT = Path(__file__).resolve().parents[2]
-pytestmark = [
-    pytest.mark.skipif(not PYTHON, reason="CONSUMERS_PYTHON names no interpreter with tests/consumers.txt"),
-]
+pytestmark = [pytest.mark.skipif(not PYTHON, reason="CONSUMERS_PYTHON names no interpreter with tests/consumers.txt")]
 RECORDS = """
 import json, sys, mlcroissant
 dataset = mlcroissant.Dataset(jsonld=sys.argv[1])
@@ -41,19 +36,14 @@ print(json.dumps({name: [len(table), table.column_names] for name, table in load
 """
 
 
-def asked(*words: object, folder: Path) -> str:
+def asked(*words: object, folder: Path, code: int = 0, **more: str) -> str:
     """What a program of that environment prints; its caches lie in a folder, and it reaches no network."""
-    outside = {"HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "HOME": str(folder)}
+    surroundings = os.environ | {"HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "HOME": str(folder)} | more
+    command = [PYTHON, *map(str, words)]
     done = subprocess.run(
-        [PYTHON, *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        cwd=folder,
-        env=os.environ | outside,
-        check=False,
+        command, capture_output=True, text=True, timeout=240, cwd=folder, env=surroundings, check=False
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == code, done.stdout[-2000:] + done.stderr[-2000:]
     return done.stdout
 
 
@@ -103,45 +93,20 @@ def test_the_datasets_library_loads_every_table_of_the_card(dataset: Path, tmp_p
     assert all(columns for _, columns in read.values())
 
 
-def git(folder: Path, *words: object) -> None:
-    """Run git in a folder, as somebody."""
-    somebody = ("-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false")
-    subprocess.run(["git", *somebody, *map(str, words)], cwd=folder, check=True, capture_output=True)
-
-
-def hook(tmp_path: Path, code: str) -> Sequence[str]:
-    """A repository with a file that is staged, in which this checkout's hook runs, and the words that run it."""
+@pytest.mark.parametrize(
+    ("line", "code"), [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)]
+)
+def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(tmp_path: Path, line: str, code: int) -> None:
     work = tmp_path / "work"
-    work.mkdir()
-    git(work, "init", "--quiet")
-    (work / "train.py").write_text(code, encoding="utf-8")
-    git(work, "add", "train.py")
+    git = Repository(work)
+    (work / "train.py").write_text(f"import torch\n{line}\n", encoding="utf-8")
+    git("add", "train.py")
     (declared,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     # The hook of the checkout, in the environment of the tests: pre-commit would install the whole package from the network.
     program = f"{sys.executable} -m torch_embers {declared['entry'].partition(' ')[2]} --torch 2.6.0"
     local = declared | {"language": "system", "entry": program}
     config = {"repos": [{"repo": "local", "hooks": [local]}]}
     (work / ".pre-commit-config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
-    return ("-m", "pre_commit", "run", "--verbose", "embers-audit")
-
-
-@pytest.mark.parametrize(
-    ("line", "code"),
-    [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)],
-)
-def test_the_pre_commit_hook_reads_the_files_of_the_commit_and_fails_by_its_threshold(
-    tmp_path: Path, line: str, code: int
-) -> None:
-    words = hook(tmp_path, f"import torch\n{line}\n")
+    words = ("-m", "pre_commit", "run", "--verbose", "embers-audit")
     outside = {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        [PYTHON, *words],
-        cwd=tmp_path / "work",
-        env=os.environ | outside,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "train.py:2" in done.stdout
+    assert "train.py:2" in asked(*words, folder=work, code=code, **outside)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
 from helpers.escaping import EVIL, NOT_STORED, NUMBER, REPO, assert_harmless_markdown, cells, unseen
+from mini_study import insert
 from support import case_of, run_embers
 from torch_embers import escaping
 from torch_embers.repro import bank
@@ -23,58 +24,41 @@ if TYPE_CHECKING:
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """One item, its case, its builds and its verdicts, with hostile text wherever a stranger can put it."""
     made = Store(tmp_path_factory.mktemp("hostile") / "e.duckdb")
-    evil = EVIL.translate(NOT_STORED)
+    evil, day = EVIL.translate(NOT_STORED), "2024-01-02"
     case = case_of(name="pt1_evil", issues=[f"{REPO}#{NUMBER}"])
+    item: dict[str, Any] = {"repo": REPO, "number": 1}
     with made.writer("test", create=True) as writer, writer.transaction() as connection:
+
+        def add(table: str, **row: Any) -> None:
+            insert(connection, table, "", [()], **row)
+
         bank.save(connection, [case])
         connection.execute("UPDATE cases SET summary = ?", [evil])
-        connection.execute(
-            "INSERT INTO items (repo, number, kind, title, body, state, state_reason, author, labels, created_at, "
-            "updated_at, closed_at, content_hash) VALUES (?, 1, 'issue', $2, $3, 'closed', 'completed', $2, [$2], "
-            "'2024-01-01', '2024-01-02', '2024-01-02', 'h')".replace("?", "$1"),
-            [REPO, evil, f"{evil} reverts #2"],
-        )
-        connection.execute("INSERT INTO items (repo, number, kind, title) VALUES ($1, 2, 'pull', $2)", [REPO, evil])
-        connection.execute(
-            "INSERT INTO comments (repo, number, comment_id, body, author, created_at) VALUES ($1, 1, 'c', $2, $2, "
-            "'2024-01-02')",
-            [REPO, evil],
-        )
-        connection.execute(
-            "INSERT INTO links (repo, number, target_repo, target_number, relation, evidence, found_in, found_id, snippet) "
-            "VALUES ($1, 2, $1, 1, 'fixes', 'text', 'title', '2', $2)",
-            [REPO, evil],
-        )
-        connection.execute(
-            "INSERT INTO rejects (source, origin, line, reason, raw) VALUES ('jsonl', $1, 1, $1, $1)", [evil]
-        )
+        texts = {"title": evil, "body": f"{evil} reverts #2", "author": evil, "labels": [evil]}
+        closed = {
+            "state": "closed",
+            "state_reason": "completed",
+            "created_at": day,
+            "updated_at": day,
+            "closed_at": day,
+        }
+        add("items", **item, kind="issue", content_hash="h", **texts, **closed)
+        add("items", repo=REPO, number=2, kind="pull", title=evil)
+        add("comments", **item, comment_id="c", body=evil, author=evil, created_at=day)
+        link = {"target_repo": REPO, "target_number": 1, "relation": "fixes", "evidence": "text", "found_in": "title"}
+        add("links", repo=REPO, number=2, found_id="2", snippet=evil, **link)
+        add("rejects", source="jsonl", origin=evil, line=1, reason=evil, raw=evil)
+        add("environments", environment="e", device="cpu", system=evil, processor=evil, threads=2, seen_at=day)
+        build = {"channel": "release", "python": "3.11", "seen_at": day}
+        verdict = {"environment": "e", "profile": "reviewed", "batch": 0, "verdict": "occurs", "flaky": False, "k": 1}
+        verdict |= {"n": 3, "control": "none", "control_k": 0, "control_n": 0, "decided_at": day}
         for place, version in enumerate(("2.9.1", "2.10.0")):
-            connection.execute(
-                "INSERT INTO builds (build, name, version, channel, platform, python, seen_at) "
-                "VALUES ($1, $2, $1, 'release', $2, '3.11', '2024-01-01')",
-                [version, f"{evil}{place}"],
-            )
-        connection.execute(
-            "INSERT INTO environments (environment, device, system, processor, threads, seen_at) "
-            "VALUES ('e', 'cpu', $1, $1, 2, '2024-01-01')",
-            [evil],
-        )
-        connection.execute(
-            "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, "
-            "control_k, control_n, detail, decided_at) SELECT $1, unnest(['2.9.1', '2.10.0']), 'e', 'reviewed', 0, "
-            "'occurs', false, 1, 3, 'none', 0, 0, $2, '2024-01-01'",
-            [case.hash, evil],
-        )
-        connection.execute(
-            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at) "
-            "VALUES ($1, 1, 'cpu', '2.10.0', 'closed_but_occurs', $2, '2024-01-01')",
-            [REPO, evil],
-        )
-        connection.execute(
-            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, evidence) "
-            "VALUES ($1, 1, 'consequence', 'crash', 'human', $2, $2)",
-            [REPO, evil],
-        )
+            add("builds", build=version, name=f"{evil}{place}", version=version, platform=f"{evil}{place}", **build)
+            add("verdicts", case_hash=case.hash, build=version, detail=evil, **verdict)
+        status = {"backend": "cpu", "reference": "2.10.0", "status": "closed_but_occurs", "decided_at": day}
+        add("status_history", **item, evidence=evil, **status)
+        label = {"scheme": "consequence", "value": "crash", "annotator_kind": "human"}
+        add("gold_labels", **item, annotator=evil, evidence=evil, **label)
     return made
 
 
@@ -96,9 +80,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS.keys())
 @pytest.mark.parametrize("width", ["160", "60"])
-def test_no_command_lets_text_of_strangers_steer_a_terminal(
-    store: Store, arguments: tuple[object, ...], width: str
-) -> None:
+def test_no_command_lets_strangers_steer_a_terminal(store: Store, arguments: tuple[object, ...], width: str) -> None:
     done = run_embers(*arguments, "--database", store.path, COLUMNS=width)
     assert done.returncode in (0, 3, 5), done.stderr
     assert unseen(done.stdout + done.stderr) == set()

@@ -2,31 +2,82 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.events import RELEASES, SHIPPED, Verdicts, cases, check, known, sealed, store  # noqa: F401 - fixtures
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import assert_snapshot, rows
-from torch_embers.errors import InputError
-from torch_embers.run import state
+from torch_embers.progress import Silent
+from torch_embers.repro import bank, shipped_matrix
+from torch_embers.run import recheck as rechecking
 from torch_embers.run.status import tracked_items
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from torch_embers.repro.case import Case
+    from torch_embers.run.ledger import Cell
+
+Verdicts = dict[tuple[str, str], Any]
+"""Verdict by case and release."""
+SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_matrix.matrix()}
+RELEASES = sorted({release for _, release in SHIPPED}, key=lambda text: [int(part) for part in text.split(".")])
+
+
+@pytest.fixture
+def store(catalog_database: Path) -> Store:
+    return Store(catalog_database)
+
+
+@pytest.fixture
+def cases(store: Store) -> list[Case]:
+    return [case for case in bank.load(store) if (case.name, RELEASES[0]) in SHIPPED]
+
+
+class Known:
+    """An executor that knows every verdict and runs nothing."""
+
+    ledger = SimpleNamespace(open_batch=lambda *_: 0)
+
+    def __init__(self, verdicts: Verdicts) -> None:
+        self.verdicts = verdicts
+
+    def __call__(self, *_: object, **__: object) -> Known:
+        return self
+
+    def confirming(self, request: Any, _since: Any) -> Any:
+        return request
+
+    def sweep(self, request: Any) -> Iterator[Cell]:
+        for build in request.builds:
+            for case in request.cases:
+                yield cell_of(case, build, decision_of(self.verdicts[case.name, build.name]))
+
+
+def check(
+    store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Sequence[str]
+) -> Sequence[rechecking.Change]:
+    """What a re-check against the last of these releases announces."""
+    builds = [build_of(release) for release in releases]
+    request = rechecking.RecheckRequest("all", builds[-1], builds, 7.0)
+    dispatcher: Any = None
+    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
+        patch.setattr(rechecking, "Executor", Known(verdicts))
+        result = rechecking.recheck(store, writer, dispatcher, cases, request, Silent())
+        rechecking.mark_told(writer)
+        return result.news
 
 
 def replay(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[tuple[str, int, str, str]]:
     """What re-checks of each release in turn announce: release, item, backend, kind."""
     told = []
     for place, release in enumerate(RELEASES, 1):
-        result = check(store, cases, verdicts, RELEASES[:place])
-        told += [(release, change.number, change.backend, str(change.kind)) for change in result.news]
+        news = check(store, cases, verdicts, RELEASES[:place])
+        told += [(release, change.number, change.backend, str(change.kind)) for change in news]
     return told
 
 
@@ -34,7 +85,7 @@ def test_releases_replayed_in_order_announce_each_change_of_the_matrix_once(stor
     told = replay(store, cases, SHIPPED)
     assert_snapshot("announcements.txt", "".join(f"{' '.join(map(str, one))}\n" for one in sorted(told)))
     assert rows(store.path, "SELECT count(*) FROM announcements") == [(len(told),)]
-    assert check(store, cases, SHIPPED, RELEASES).news == []
+    assert check(store, cases, SHIPPED, RELEASES) == []
 
 
 FIXED = ["occurs"] * 5 + ["absent"] * 12
@@ -82,15 +133,13 @@ def fixed_cases(store: Store, cases: list[Case]) -> Iterator[tuple[Case, int]]:
             yield case, key[1]
 
 
-def test_neither_a_build_that_vanishes_nor_a_clock_set_back_repeats_an_announcement(
-    store: Store, cases: list[Case]
-) -> None:
+def test_neither_a_lost_build_nor_a_clock_set_back_repeats_an_announcement(store: Store, cases: list[Case]) -> None:
     case, _ = next(fixed_cases(store, cases))
     column = [*FIXED[:8], *["occurs"] * 9]
     verdicts = {(case.name, release): verdict for release, verdict in zip(RELEASES, column, strict=True)}
 
     def kinds(releases: Sequence[str]) -> list[str | None]:
-        return [change.kind for change in check(store, [case], verdicts, releases).news]
+        return [change.kind for change in check(store, [case], verdicts, releases)]
 
     assert kinds(RELEASES[:8]) == ["fixed"]
     with store.writer("test") as writer, writer.transaction() as connection:  # the clock was a year ahead
@@ -102,47 +151,3 @@ def test_neither_a_build_that_vanishes_nor_a_clock_set_back_repeats_an_announcem
     assert kinds(RELEASES[:9]) == []
     assert kinds([*RELEASES[:5], *RELEASES[8:10]]) == [], "the builds on which it was gone are gone"
     assert kinds(RELEASES[:10]) == []
-
-
-def test_a_state_carries_what_is_known_to_another_database_and_nothing_is_announced_twice(
-    store: Store, cases: list[Case], tmp_path: Path
-) -> None:
-    case, _ = next(fixed_cases(store, cases))
-    verdicts = {(case.name, release): verdict for release, verdict in zip(RELEASES, FIXED, strict=True)}
-    other = Store(Path(shutil.copy(store.path, tmp_path / "other.duckdb")))
-    assert [change.kind for change in check(store, [case], verdicts, RELEASES).news] == ["fixed"]
-    folder = tmp_path / "state"
-    state.save(store, folder)
-    with other.writer("test") as writer:
-        assert state.load(writer, tmp_path / "none") == 0
-        assert state.load(writer, folder) == 2
-        assert state.load(writer, folder) == 0, "what is there already is not added again"
-    assert check(other, [case], verdicts, RELEASES).news == []
-    state.save(other, folder)
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
-    for name, content, said in (
-        ("announcements.parquet", b"x", "not as it was written"),
-        ("runs.parquet", None, "missing"),
-        ("state.json", b"[]", "not what embers writes"),
-        ("state.json", b'{"format": "x", "version": 1, "tables": {}}', "not what embers writes"),
-    ):
-        bad = Path(shutil.copytree(folder, tmp_path / f"bad-{len(list(tmp_path.iterdir()))}"))
-        if content is None:
-            (bad / name).unlink()
-        else:
-            (bad / name).write_bytes(content)
-        with other.writer("test") as writer, pytest.raises(InputError, match=said):
-            state.load(writer, bad)
-
-
-def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_path: Path) -> None:
-    with known.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("ALTER TABLE announcements ADD COLUMN later VARCHAR")
-    state.save(known, tmp_path / "made")
-    older = sealed(tmp_path / "made", tmp_path / "older", "announcements", lambda table: table.drop_columns(["later"]))
-    with known.writer("test") as writer:
-        assert state.load(writer, older) == 0, "what is known is not added again with an empty column"
-        with writer.transaction() as connection:
-            connection.execute("DELETE FROM announcements")
-        assert state.load(writer, older) == 1
-    assert rows(known.path, "SELECT number, later FROM announcements") == [(1, None)]

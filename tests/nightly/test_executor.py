@@ -19,6 +19,7 @@ from helpers.executor import (  # noqa: F401 - fixtures
     home,
     put_item,
     registry,
+    store,
     sweep,
     verdicts,
 )
@@ -30,16 +31,16 @@ from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.matrix import entries
 from torch_embers.sandbox.runner import drive
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.sandbox.runner import Attempt, RunResult, Worker
+    from torch_embers.store.store import Store
 
 
 def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
-    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch
+    store: Store, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
 
@@ -51,7 +52,6 @@ def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
             yield worker, result if len(made) % 3 == 0 else hindered
 
     monkeypatch.setattr(schedule, "drive", busy)
-    store = Store(tmp_path / "e.duckdb")
     cells = sweep(store, registry, [fixed_case(known_bad=[BAD])], [NEW])
     assert verdicts(cells) == {("pt1_example", NEW): "absent"}
     assert rows(store.path, "SELECT outcome, count(*) FROM runs GROUP BY outcome ORDER BY outcome") == [
@@ -61,24 +61,7 @@ def test_a_run_that_a_busy_machine_hindered_is_made_again_and_not_stored(
     assert len(made) == 3 * 14
 
 
-def test_a_bug_that_fires_three_times_in_ten_is_found_and_called_flaky(tmp_path: Path, registry: Registry) -> None:
-    code = """
-import os
-import random
-import sys
-
-bad = random.Random(int(os.environ["EMBERS_SEED"])).random() < 0.3
-print("off" if bad else "equal")
-sys.exit(1 if bad else 0)
-"""
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [case_of(code, known_bad=[BAD])])
-    for version in (BAD, GOOD, NEW):
-        made = cells["pt1_example", version].decision
-        assert (made.verdict, made.flaky) == ("occurs", True), made
-
-
-def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(store: Store, registry: Registry) -> None:
     sweep(store, registry, [fixed_case((BAD, GOOD, NEW))], [NEW])
     cells = sweep(store, registry, [fixed_case()], [NEW])
     assert cells["pt1_example", NEW].fresh
@@ -86,12 +69,11 @@ def test_a_changed_case_is_run_anew_and_its_old_verdicts_stay(tmp_path: Path, re
     assert [e.verdict for e in entries(store)] == ["not_seen"]
 
 
-def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(tmp_path: Path, home: Path) -> None:
+def test_a_build_that_vanishes_is_one_line_and_what_was_done_stays(tmp_path: Path, store: Store, home: Path) -> None:
     other = Registry(tmp_path / "registry")
     python = fake_python(tmp_path / "gone", "2.3.1")
     other.register(Path(Registry(home / "registry").find(GOOD).python))
     other.register(python)
-    store = Store(tmp_path / "e.duckdb")
     shutil.rmtree(python.parent.parent)
     with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
         executor = Executor(store, writer, LocalDispatcher(other, Silent()), Silent())
@@ -101,10 +83,7 @@ def test_a_build_that_vanishes_is_an_error_in_one_line_and_what_was_done_stays(t
     assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
 
 
-def test_items_whose_cases_are_the_same_script_are_announced_with_the_same_evidence(
-    tmp_path: Path, registry: Registry
-) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_items_with_the_same_script_are_announced_with_the_same_evidence(store: Store, registry: Registry) -> None:
     for number in (1, 2):
         put_item(store, number, "closed")
     code = FIXED.format(bad=[BAD, GOOD, NEW])
@@ -120,8 +99,7 @@ def test_items_whose_cases_are_the_same_script_are_announced_with_the_same_evide
     assert [[script.name for script in change.scripts] for change in news] == [["pt1_same"], ["pt2_same"]]
 
 
-def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(store: Store, registry: Registry) -> None:
     put_item(store, 1, "open")
     case = fixed_case((BAD, GOOD, NEW))
     check_again(store, registry, [case])
@@ -134,8 +112,7 @@ def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(tmp_path: P
     assert rows(store.path, "SELECT max(batch) FROM verdicts") == [(2,)]
 
 
-def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(store: Store, registry: Registry) -> None:
     put_item(store, 1, "closed")
     put_item(store, 2, "closed")
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
@@ -147,53 +124,19 @@ def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(tmp_path: 
     assert ([(c.number, c.status) for c in found.changes], found.news) == ([(2, "undecided_absent")], [])
 
 
-@pytest.mark.parametrize(
-    ("bad", "before", "now"),
-    [
-        ((BAD,), "fixed", "undecided_absent"),
-        ((BAD, NEW), "regressed", "undecided_occurs"),
-    ],
-)
-def test_a_claim_of_earlier_rules_is_replaced_and_that_is_no_news(
-    tmp_path: Path, registry: Registry, bad: tuple[str, ...], before: str, now: str
-) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "closed")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO status_history (repo, number, backend, reference, status, evidence, decided_at, provenance, written) "
-            "VALUES ('pytorch/pytorch', 1, 'cpu', 'x', ?, 'as it was', TIMESTAMP '2026-01-01', 'own', 1)",
-            [before],
-        )
-    case = fixed_case(bad, known_bad=[BAD], relation="sibling")
-    found = check_again(store, registry, [case])
-    assert ([(c.status, c.previous) for c in found.changes], found.news) == ([(now, before)], [])
-    assert check_again(store, registry, [case]).changes == ()
-
-
-def test_only_items_in_the_wanted_state_are_checked(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_only_items_in_the_wanted_state_are_checked(store: Store, registry: Registry) -> None:
     put_item(store, 1, "open")
     assert check_again(store, registry, [fixed_case()], only="closed").cells == ()
     assert check_again(store, registry, [fixed_case()], only="open").counts == {"open_but_absent": 1}
     put_item(store, 2, "closed")
     both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
     assert check_again(store, registry, [both], only="closed").counts == {"fixed": 1}
+    assert check_again(store, registry, [both], only="closed").fresh == 0, "the absence on the other is not asked for"
 
 
-def test_an_absence_that_nobody_asked_for_is_not_confirmed_again_and_again(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "open")
-    put_item(store, 2, "closed")
-    both = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
-    fresh = [check_again(store, registry, [both], only="closed").fresh for _ in range(2)]
-    assert fresh == [3, 0]
-
-
-def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(tmp_path: Path, registry: Registry) -> None:
+def test_a_sweep_that_goes_on_has_the_controls_that_it_began_with(store: Store, registry: Registry) -> None:
     """Of the case that is left alone the newer build would serve as well."""
     several, one = fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), known_bad=[BAD, GOOD], consequence="crash")
-    store = Store(tmp_path / "e.duckdb")
     first = sweep(store, registry, [several, one], [NEW])
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("DELETE FROM verdicts WHERE case_hash = ?", [one.hash])

@@ -57,9 +57,7 @@ def test_filters_choose_items(store: Store, asked: dict[str, Any], numbers: list
     assert [row["number"] for row in list_items(store, ItemFilter(repo="a/b", **asked))] == numbers
 
 
-def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each_item(
-    catalog_database: Path,
-) -> None:
+def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each_item(catalog_database: Path) -> None:
     store = Store(catalog_database)
     found = {row["number"]: row for row in list_items(store, ItemFilter(has_case=True))}
     told = entries(store)

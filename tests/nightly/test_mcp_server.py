@@ -38,6 +38,19 @@ def asked(server: Any, questions: Callable[[Client], Coroutine[Any, Any, Any]]) 
     return asyncio.run(connected())
 
 
+def called(database: Path, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
+    """What a server of a database answers to calls of its tools."""
+
+    async def questions(client: Client) -> Any:
+        return [await client.call_tool(tool, arguments) for tool, arguments in calls]
+
+    found: list[Any] = asked(mcp_server.server(Store(database), "pytorch/pytorch"), questions)
+    return found
+
+
+SHOW = ("show", {"number": 31829})
+
+
 def answer(result: Any) -> Any:
     assert not result.is_error, result.content
     return json.loads(result.content[0].text)
@@ -53,29 +66,18 @@ def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
 
 
 def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) -> None:
-    async def questions(client: Client) -> Any:
-        shown = answer(await client.call_tool("show", {"number": 31829}))
-        case = shown["cases"][0]["name"]
-        return (
-            shown,
-            answer(await client.call_tool("verdicts", {"case": case}))["entries"],
-            answer(await client.call_tool("audit", {"torch": "2.6.0", "code": CODE})),
-            answer(await client.call_tool("audit", {"torch": "2.6.0"})),
-        )
-
-    shown, verdicts, met, whole = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    audits = [("audit", {"torch": "2.6.0", "code": CODE}), ("audit", {"torch": "2.6.0"})]
+    shown, met, whole = map(answer, called(catalog_database, SHOW, *audits))
     assert shown["facts"]["disposition"]
-    assert {entry["build"] for entry in verdicts} >= {"1.13.1", "2.15.0"}
+    [verdicts] = map(answer, called(catalog_database, ("verdicts", {"case": shown["cases"][0]["name"]})))
+    assert {entry["build"] for entry in verdicts["entries"]} >= {"1.13.1", "2.15.0"}
     assert met["findings"][0]["places"] == [{"file": "code.py", "line": 2}]
     assert len(whole["findings"]) > len(met["findings"])
 
 
 @pytest.mark.parametrize("number", [83149, 84577])
 def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
-    async def questions(client: Client) -> Any:
-        return answer(await client.call_tool("second_opinion", {"number": number}))
-
-    given = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
+    [given] = map(answer, called(catalog_database, ("second_opinion", {"number": number})))
     printed = run_embers("second-opinion", number, "--json", "--database", catalog_database)
     assert given == json.loads(printed.stdout)
     assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
@@ -88,58 +90,43 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("second_opinion", {"number": "one"}, "number"),
     ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
     ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
+    ("audit", {"torch": "2.6.0", "code": 3}, ""),
     ("delete", {}, "delete"),
+    ("", {}, ""),
+    ("show", {}, ""),
+    *(("show", {"number": n}, "") for n in ("1; DROP TABLE items", -1, 10**30, 2**31, None, 1.5, [1], {"a": 1})),
+    *(("verdicts", {"case": name}, "") for name in ("'; DROP TABLE items; --", "../../etc/passwd", "x" * 10**6)),
+    *(("verdicts", {"case": name}, "") for name in (3, "\0", "")),
+    *(("search", {"words": value}, "") for value in ("", "  ", "x" * 2_001, ["a"])),
+    *(("search", {"words": "a", "count": value}, "") for value in (0, -1, 10**9, "many")),
+    *(("second_opinion", {"number": value}, "") for value in (-3, 10**12)),
+    *(("audit", {"torch": value}, "") for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
 ]
+"""Tool, arguments, and a word of the answer."""
 
 
-HOSTILE_CALLS: list[tuple[str, dict[str, Any]]] = [
-    *(("show", {"number": value}) for value in ("1; DROP TABLE items", -1, 10**30, 2**31, None, 1.5, [1], {"a": 1})),
-    ("show", {}),
-    *(
-        ("verdicts", {"case": value})
-        for value in ("'; DROP TABLE items; --", "../../etc/passwd", "x" * 10**6, 3, "\0", "")
-    ),
-    *(("search", {"words": value}) for value in ("", "  ", "x" * 2_001, ["a"])),
-    *(("search", {"words": "a", "count": value}) for value in (0, -1, 10**9, "many")),
-    *(("second_opinion", {"number": value}) for value in (-3, 10**12)),
-    *(("audit", {"torch": value}) for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
-    ("audit", {"torch": "2.6.0", "code": 3}),
-    ("", {}),
-]
-
-
-def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_the_server_goes_on(
-    catalog_database: Path,
-) -> None:
-    calls = [*WRONG_CALLS, *((tool, arguments, "") for tool, arguments in HOSTILE_CALLS)]
-
-    async def questions(client: Client) -> Any:
-        refused = [await client.call_tool(tool, arguments) for tool, arguments, _ in calls]
-        return refused, answer(await client.call_tool("show", {"number": 31829}))
-
+def test_wrong_and_hostile_questions_get_one_line_each_write_nothing_and_stop_nothing(catalog_database: Path) -> None:
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in catalog_database.parent.iterdir() if path.is_file()}
 
     before = files()
-    answers, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    for call, refused in zip(calls, answers, strict=True):
+    *answers, shown = called(catalog_database, *((tool, arguments) for tool, arguments, _ in WRONG_CALLS), SHOW)
+    for call, refused in zip(WRONG_CALLS, answers, strict=True):
         text = refused.content[0].text
         assert refused.is_error, call
         assert call[2] in text
         assert len(text.splitlines()) == 1, text
         assert len(text) < 500
         assert "Traceback" not in text
-    assert shown["number"] == 31829
+    assert answer(shown)["number"] == 31829
     assert files() == before
 
 
 def test_code_that_cannot_be_read_is_named_and_not_run(catalog_database: Path) -> None:
     codes = ["def (", "(" * 5_000, "x=" + "-" * 100_000 + "1", "\0", "a." * 90_000 + "b"]
-
-    async def questions(client: Client) -> Any:
-        return [answer(await client.call_tool("audit", {"torch": "2.6.0", "code": code})) for code in codes]
-
-    for found in asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions):
+    for found in map(
+        answer, called(catalog_database, *(("audit", {"torch": "2.6.0", "code": code}) for code in codes))
+    ):
         assert found["unread"].keys() == {"code.py"}
         assert found["findings"] == []
 
@@ -173,12 +160,11 @@ def test_a_database_that_changes_while_it_is_served_is_one_line_and_can_come_bac
     kept = catalog_database.read_bytes()
 
     async def questions(client: Client) -> Any:
-        call = ("show", {"number": 31829})
-        first = answer(await client.call_tool(*call))
+        first = answer(await client.call_tool(*SHOW))
         change(catalog_database)
-        refused = await client.call_tool(*call)
+        refused = await client.call_tool(*SHOW)
         catalog_database.write_bytes(kept)
-        return first, refused, answer(await client.call_tool(*call))
+        return first, refused, answer(await client.call_tool(*SHOW))
 
     first, refused, again = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
     assert refused.is_error
@@ -196,9 +182,9 @@ def test_a_database_that_another_process_holds_is_one_line(catalog_database: Pat
         ) as holder:
             assert holder.stdout is not None
             holder.stdout.readline()
-            refused = await client.call_tool("show", {"number": 31829})
+            refused = await client.call_tool(*SHOW)
             holder.communicate(b"")
-        return refused, answer(await client.call_tool("show", {"number": 31829}))
+        return refused, answer(await client.call_tool(*SHOW))
 
     refused, shown = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
     assert refused.is_error

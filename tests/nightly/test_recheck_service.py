@@ -30,7 +30,6 @@ esac
 GH = """#!/usr/bin/env bash
 echo "gh $*" >>"$LOG"
 case "$1 $2" in
-  "issue create" | "issue edit") while [ $# -gt 0 ]; do if [ "$1" = --body-file ]; then cp "$2" "$OUT/body.md"; fi; shift; done ;;
   "api --method")
     if [[ "$*" == *"/issues "* ]]; then
       echo "$FOUND"
@@ -135,31 +134,20 @@ def test_nothing_that_is_printed_beside_the_annotations_is_obeyed(at: Path) -> N
     ]
 
 
-@pytest.mark.parametrize(("found", "asked"), [("", "gh issue create"), ("7", "gh issue edit 7")])
-def test_there_is_one_tracking_issue_which_is_opened_or_updated(at: Path, found: str, asked: str) -> None:
-    (at / "recheck" / "recheck.md").write_text("# Report\n" + "long line\n" * 10_000)
-    assert step(at, "issue", FOUND=found, RUN_URL="https://ci.example/1").returncode == 0
-    assert [line.startswith(asked) for line in log(at)].count(True) == 1
-    assert "creator=github-actions[bot]" in log(at)[0], "issues of other people are not looked at"
-    text = (at / "recheck" / "body.md").read_text()
-    assert len(text) < 65_536
-    assert text.endswith("The rest is in the artifact of the run.\n\nWritten by the re-check: https://ci.example/1\n")
-
-
 def test_a_cut_inside_a_code_fence_closes_it(at: Path) -> None:
+    (at / "gh").write_text(TRACKER)
     report = "# Report\n\n```python\nx = 1\n```\n\n  ````text\n```\n" + "long line\n" * 10_000
-    (at / "recheck" / "recheck.md").write_text(report)
-    assert step(at, "issue").returncode == 0
-    text = (at / "recheck" / "body.md").read_text()
-    assert "long line\n  ````\n\nThe rest is in the artifact" in text
-    assert text.count("```python") == text.count("\n```\n\n") == 1
+    [issue] = tracked(at, report)
+    assert "long line\n  ````\n\nThe rest is in the artifact" in issue["body"]
+    assert issue["body"].count("```python") == issue["body"].count("\n```\n\n") == 1
 
 
 @pytest.mark.parametrize("letter", ["x", "\u00e9", "\u706b", "\U0001f525"])
 def test_a_report_of_any_length_and_alphabet_is_short_enough_for_github(at: Path, letter: str) -> None:
     (at / "gh").write_text(TRACKER)
     [issue] = tracked(at, "# Report\n" + f"{letter * 500}\n" * 400 + letter * 70_000 + "\n")
-    assert issue["body"].endswith("https://ci.example/1\n")
+    rest = "The rest is in the artifact of the run.\n\nWritten by the re-check: https://ci.example/1\n"
+    assert issue["body"].endswith(rest)
     assert len(issue["body"].encode("utf-16-le")) // 2 <= 65_536
 
 
@@ -219,9 +207,7 @@ def test_the_workflow_writes_nothing_unless_it_is_asked_to_and_runs_no_expressio
 
 
 @pytest.mark.parametrize("refused", ["api --method", "issue create", "issue edit", "issue comment"])
-def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_second_issue(
-    at: Path, refused: str
-) -> None:
+def test_a_tracker_that_refuses_fails_the_step_with_its_answer_and_opens_no_other_issue(at: Path, refused: str) -> None:
     answer = "HTTP 403: Resource not accessible by integration"
     (at / "recheck" / "recheck.md").write_text("# Report\n")
     refusing = f'[ "$1 $2" != "{refused}" ] || {{ echo "{answer}" >&2; exit 1; }}\ncase'
@@ -261,12 +247,13 @@ ACTIONLINT = ROOT / ".venv" / "actionlint" / "node_modules" / ".bin" / "node-act
 
 @pytest.mark.skipif(not ACTIONLINT.exists(), reason="`make workflows` installs it")
 def test_actionlint_accepts_the_workflows_and_refuses_a_wrong_one(tmp_path: Path) -> None:
-    right = subprocess.run(
-        [ACTIONLINT, ".github/workflows/*.yml"], capture_output=True, text=True, check=False, cwd=ROOT
-    )
+    def checked(folder: Path, files: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([ACTIONLINT, files], capture_output=True, text=True, check=False, cwd=folder)
+
+    right = checked(ROOT, ".github/workflows/*.yml")
     assert right.returncode == 0, right.stdout + right.stderr
     assert "Checking 3 workflow file(s)" in right.stdout
     (tmp_path / "wrong.yml").write_text(WORKFLOW.read_text().replace("inputs.runner ||", "input.runner ||", 1))
-    wrong = subprocess.run([ACTIONLINT, "wrong.yml"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    wrong = checked(tmp_path, "wrong.yml")
     assert wrong.returncode == 1
     assert 'undefined variable "input"' in wrong.stdout

@@ -22,10 +22,13 @@ main(sys.argv[1:])
 """
 
 
-def ended(*arguments: str, code: str | None = None, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def ended(
+    *arguments: str, code: str | None = None, cwd: Path | None = None, **more: str
+) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    start = ["-c", code] if code else ["-m", "torch_embers"]
-    return subprocess.run([sys.executable, *start, *arguments], capture_output=True, text=True, check=False, cwd=cwd)
+    command = [sys.executable, *(["-c", code] if code else ["-m", "torch_embers"]), *arguments]
+    surroundings = {**os.environ, **more}
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=surroundings)
 
 
 def test_a_mine_with_nothing_new_does_without_arrow_and_without_the_client_of_github(tmp_path: Path) -> None:
@@ -68,11 +71,8 @@ def test_an_import_loads_nothing_heavy_and_shadows_nothing(code: str, printed: s
 
 
 @pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("status",)])
-def test_light_commands_import_nothing_heavy(
-    catalog_template: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
-    done = ended(*arguments, code=RECORD)
+def test_light_commands_import_nothing_heavy(catalog_template: Path, arguments: tuple[str, ...]) -> None:
+    done = ended(*arguments, code=RECORD, EMBERS_DATABASE=str(catalog_template))
     assert done.returncode == 0, done.stderr
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
     assert loaded & (HEAVY if arguments == ("status",) else HEAVY | {"rich"}) == set()
@@ -81,8 +81,8 @@ def test_light_commands_import_nothing_heavy(
 def test_settings_files_are_checked_by_light_commands_too(
     catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("EMBERS_DATABASE", str(catalog_template))
-    assert str(catalog_template) in ended("status").stdout.replace("\n", ""), "the environment names the database"
+    named = ended("status", EMBERS_DATABASE=str(catalog_template))
+    assert str(catalog_template) in named.stdout.replace("\n", ""), "the environment names the database"
     monkeypatch.delenv("EMBERS_DATABASE")
     (tmp_path / "embers.toml").write_text(f'database = "{catalog_template}"\n')
     assert ended("status", cwd=tmp_path).returncode == 0
@@ -95,27 +95,18 @@ def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) ->
     for command in (["status"], ["chain", "172340"], ["list"], ["list", "--json"], ["comment", "--help"]):
         read_end, write_end = os.pipe()
         os.close(read_end)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "torch_embers", *command],
-            stdout=write_end,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "EMBERS_DATABASE": str(catalog_template), "PYTHONUNBUFFERED": unbuffered},
-        )
+        surroundings = {**os.environ, "EMBERS_DATABASE": str(catalog_template), "PYTHONUNBUFFERED": unbuffered}
+        program = [sys.executable, "-m", "torch_embers", *command]
+        process = subprocess.Popen(program, stdout=write_end, stderr=subprocess.PIPE, env=surroundings)
         os.close(write_end)
         _, errors = process.communicate(timeout=120)
-        assert process.returncode == 141, errors
-        assert errors == b""
+        assert (process.returncode, errors) == (141, b"")
 
 
 @pytest.mark.parametrize("command", ["status", "funnel", "list", "cases", "chain 172340", "--help", "show 84577"])
 def test_terminals_without_unicode_get_ascii(catalog_template: Path, command: str) -> None:
     for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
-        done = subprocess.run(
-            [sys.executable, "-m", "torch_embers", *command.split()],
-            capture_output=True,
-            check=False,
-            env={**os.environ, **environment, "EMBERS_DATABASE": str(catalog_template)},
-        )
+        done = ended(*command.split(), EMBERS_DATABASE=str(catalog_template), **environment)
         assert done.returncode == 0, done.stderr
         assert done.stdout.isascii()
-        assert command != "chain 172340" or b"\n|- reverted by" in done.stdout
+        assert command != "chain 172340" or "\n|- reverted by" in done.stdout

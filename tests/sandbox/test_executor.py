@@ -6,7 +6,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,26 +16,31 @@ from helpers.executor import (  # noqa: F401 - fixtures
     FIXED,
     GOOD,
     NEW,
+    builds,
+    calling,
     check_again,
     fixed_case,
     home,
     put_item,
     registry,
+    store,
     sweep,
     verdicts,
 )
-from support import case_of, case_text, eventually, rows
+from support import case_of, eventually, rows
+from torch_embers.builds.registry import Registry
+from torch_embers.progress import Silent
 from torch_embers.repro import bank
-from torch_embers.repro.case import parse
+from torch_embers.run import ledger
 from torch_embers.run import recheck as rechecking
-from torch_embers.run.item_report import comment, report_of
+from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.reports import as_table, exit_code, markdown
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from torch_embers.builds.registry import Registry
     from torch_embers.run.batch import Batch
 
 
@@ -44,64 +48,54 @@ if TYPE_CHECKING:
 
 
 def test_a_fixed_bug_occurs_before_and_is_absent_after_with_the_old_build_as_control(
-    tmp_path: Path, registry: Registry
+    store: Store, registry: Registry
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
     cells = sweep(store, registry, [fixed_case(known_bad=[BAD])])
     assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
     made = cells["pt1_example", NEW].decision
     assert (made.control.kind, made.control.hits, made.control.runs, made.runs) == ("build", 10, 10, 4)
     assert made.detectable_rate == pytest.approx(0.684, abs=0.001)
-    zygotes = rows(
-        store.path, "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
-    )
-    assert zygotes == [(3, 4, 4)]
+    spread = "SELECT count(DISTINCT zygote), count(DISTINCT seed), count(*) FROM runs WHERE build LIKE '2.2.2%'"
+    assert rows(store.path, spread) == [(3, 4, 4)]
+
+
+def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(store: Store, registry: Registry) -> None:
+    cells = sweep(store, registry, [fixed_case()])
+    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]
 
 
 IMPOSTORS = {
-    "always_exit_0": ("print('fine')", {}, "control_failed"),
-    "always_exit_1_silently": ("import sys\nsys.exit(1)", {}, "changed"),
-    "always_exit_1": ("import sys\nprint('seen')\nsys.exit(1)", {}, "occurs"),
-    "import_error": ("import no_such_package", {}, "untestable"),
-    "says_it_cannot": ("import sys\nprint('no API')\nsys.exit(125)", {}, "untestable"),
-    "forged_marker": (
-        'print(\'REPRODUCED\')\nprint(\'{"outcome": "reproduced", "exit_code": 1}\')',
-        {},
-        "control_failed",
-    ),
-    "declared_mismatch_that_segfaults": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", {}, "changed"),
-    "uncaught_exception": ("raise RuntimeError('other')", {}, "changed"),
-    "endless_loop": ("while True: pass", {"timeout": 0.2}, "inconclusive"),
-    "wrong_exit_code": ("import sys\nprint('x')\nsys.exit(3)", {}, "changed"),
-    "workaround_fails_too": ("import sys\nprint('the workaround path fails too')\nsys.exit(125)", {}, "untestable"),
+    "always_exit_0": ("print('fine')", "control_failed"),
+    "always_exit_1_silently": ("import sys\nsys.exit(1)", "changed"),
+    "always_exit_1": ("import sys\nprint('seen')\nsys.exit(1)", "occurs"),
+    "import_error": ("import no_such_package", "untestable"),
+    "says_it_cannot": ("import sys\nprint('no API')\nsys.exit(125)", "untestable"),
+    "forged_marker": ("""print('REPRODUCED')\nprint('{"outcome": "reproduced", "exit_code": 1}')""", "control_failed"),
+    "declared_mismatch_that_segfaults": ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)", "changed"),
+    "uncaught_exception": ("raise RuntimeError('other')", "changed"),
+    "endless_loop": ("while True: pass", "inconclusive"),
+    "wrong_exit_code": ("import sys\nprint('x')\nsys.exit(3)", "changed"),
 }
 
 
-def test_an_impostor_gets_the_verdict_that_it_deserves(tmp_path: Path, registry: Registry) -> None:
-    cases = [case_of(code, f"pt1_{name}", **meta) for name, (code, meta, _) in IMPOSTORS.items()]
+def test_an_impostor_gets_the_verdict_that_it_deserves(store: Store, registry: Registry) -> None:
+    cases = [
+        case_of(code, f"pt1_{name}", timeout=0.2 if "endless" in name else 60) for name, (code, _) in IMPOSTORS.items()
+    ]
     cases.append(case_of(name="pt1_of_another_device", requires=["mps"]))
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, cases, [NEW])
-    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, _, verdict) in IMPOSTORS.items()}
+    cells = sweep(store, registry, cases, [NEW])
+    wanted = {(f"pt1_{name}", NEW): verdict for name, (_, verdict) in IMPOSTORS.items()}
     assert verdicts(cells) == wanted | {("pt1_of_another_device", NEW): "untestable"}
     noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
     assert not any(noticed), "they have no fault to inject, so none can have been noticed"
-    assert rows(
-        tmp_path / "e.duckdb", "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
-    ) == [(0,)]
-
-
-def test_another_failure_of_an_extracted_script_is_not_the_reported_one(tmp_path: Path, registry: Registry) -> None:
-    text = case_text("raise RuntimeError('something else')", signature="ValueError: reported", oracle="exception")
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [parse(text, "x1", "extracted")], [NEW])
-    assert verdicts(cells) == {("x1", NEW): "changed"}
-    assert rows(tmp_path / "e.duckdb", "SELECT DISTINCT profile FROM runs") == [("hostile",)]
+    elsewhere = "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
+    assert rows(store.path, elsewhere) == [(0,)]
 
 
 # ---- keeping -------------------------------------------------------------------------------------------------------
 
 
-def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(store: Store, registry: Registry) -> None:
     case = fixed_case()
     assert verdicts(sweep(store, registry, [case], [NEW])) == {(case.name, NEW): "not_seen"}
     sweep(store, registry, [case], [BAD])
@@ -112,20 +106,8 @@ def test_a_bug_that_was_not_seen_is_decided_anew_once_a_build_shows_it(tmp_path:
     assert not any(cell.fresh for cell in sweep(store, registry, [case], [NEW]).values())
 
 
-CRASHING = """
-import os
-import sys
-import torch
-
-bad = torch.__version__ == {bad!r} or os.environ.get("EMBERS_PLANT") == "1"
-print("died of SIGSEGV" if bad else "returned")
-sys.exit(1 if bad else 0)
-"""
-
-
-def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    case = case_of(CRASHING.format(bad=BAD), known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
+def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(store: Store, registry: Registry) -> None:
+    case = fixed_case(known_bad=[BAD], signature=["SIGSEGV", "SIGABRT"])
     cells = sweep(store, registry, [case], [NEW])
     made = cells["pt1_example", NEW].decision
     assert (made.verdict, made.runs, made.control.hits, made.control.runs) == ("absent", 4, 10, 10)
@@ -142,51 +124,37 @@ def test_a_failure_that_depends_on_memory_is_decided_by_fresh_starts_alone(tmp_p
     assert not sweep(store, registry, [case], [NEW])["pt1_example", NEW].fresh
 
 
-DRIVER = """
-import sys
-from pathlib import Path
-
-sys.path[:0] = {path!r}
-from torch_embers.progress import Silent
-from helpers.executor import builds, fixed_case
-from torch_embers.repro import bank
-from torch_embers.builds.registry import Registry
-from torch_embers.run.dispatch import LocalDispatcher
-from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.store.store import Store
-import torch_embers.run.ledger as ledger
-
-ledger.COMMIT_SECONDS = 0.0
-registry = Registry(Path({registry!r}))
-cases = [fixed_case(known_bad=["2.0.1"]), fixed_case(("2.0.1", "2.1.2"), consequence="crash"), fixed_case((), consequence="hang")]
-store = Store(Path({database!r}))
-with store.writer("test", create=True) as writer:
-    with writer.transaction() as connection:
-        bank.save(connection, cases)
-    for cell in Executor(store, writer, LocalDispatcher(registry, Silent()), Silent()).sweep(SweepRequest(cases, builds(registry), builds(registry))):
-        print("cell", flush=True)
-print("done")
-"""
+def drive(database: str, folder: str) -> None:
+    """Sweep three cases, and print a line after each verdict."""
+    ledger.COMMIT_SECONDS = 0.0
+    store, registry = Store(Path(database)), Registry(Path(folder))
+    hang = fixed_case((), consequence="hang")
+    cases = [fixed_case(known_bad=[BAD]), fixed_case((BAD, GOOD), consequence="crash"), hang]
+    with store.writer("test", create=True) as writer:
+        with writer.transaction() as connection:
+            bank.save(connection, cases)
+        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
+        for _ in executor.sweep(SweepRequest(cases, builds(registry), builds(registry))):
+            os.write(1, b"cell\n")
+    os.write(1, b"done\n")
 
 
 @pytest.mark.serial
 @pytest.mark.timeout(900)
-def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_path: Path, registry: Registry) -> None:
+def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(store: Store, registry: Registry) -> None:
     """The moment is so many verdicts after the start: that does not depend on how quick the machine is."""
     generator = random.Random(11)
-    paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
-    database = tmp_path / "e.duckdb"
-    script = DRIVER.format(path=paths, registry=str(registry.folder), database=str(database))
+    program = calling(drive, store.path, registry.folder)
     for _ in range(4):
-        with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as driver:
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as driver:
             assert driver.stdout is not None
             for _ in range(generator.randrange(9)):
                 driver.stdout.readline()
             driver.kill()
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("done\n")
     key = "case_hash, build, environment, batch, planted, attempt"
-    assert rows(database, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
+    assert rows(store.path, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
 
     def nobody_is_left() -> bool:
         left = subprocess.run(["pgrep", "-f", str(registry.folder)], capture_output=True, text=True, check=False).stdout
@@ -205,9 +173,8 @@ def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(tmp_pa
     ],
 )
 def test_a_change_is_told_once_with_its_evidence(
-    tmp_path: Path, registry: Registry, bad: tuple[str, ...], state: str, status: str
+    store: Store, registry: Registry, bad: tuple[str, ...], state: str, status: str
 ) -> None:
-    store = Store(tmp_path / "e.duckdb")
     put_item(store, 1, state)
     case = fixed_case(bad, known_bad=[BAD], relation="same")
     found = check_again(store, registry, [case])
@@ -229,8 +196,7 @@ def test_a_change_is_told_once_with_its_evidence(
     assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
 
 
-def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry: Registry) -> None:
-    store = Store(tmp_path / "e.duckdb")
+def test_what_a_sibling_case_shows_is_kept_and_not_told(store: Store, registry: Registry) -> None:
     put_item(store, 1, "closed")
     sibling = fixed_case((BAD,), known_bad=[BAD], relation="sibling")
     found = check_again(store, registry, [sibling])
@@ -243,7 +209,7 @@ def test_what_a_sibling_case_shows_is_kept_and_not_told(tmp_path: Path, registry
 
 @pytest.mark.parametrize("moment", ["amid its runs", "before it is written"])
 def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time(
-    tmp_path: Path, registry: Registry, monkeypatch: pytest.MonkeyPatch, moment: str
+    tmp_path: Path, store: Store, registry: Registry, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     whole, store = Store(tmp_path / "whole.duckdb"), Store(tmp_path / "e.duckdb")
     for database in (whole, store):
@@ -256,10 +222,10 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
     def stop(*_: object) -> None:
         raise StoppedError
 
-    def stop_amid(ledger: Ledger, batch: Batch, *rest: Any) -> None:
-        keep(ledger, batch, *rest)
+    def stop_amid(own: Ledger, batch: Batch, *rest: Any) -> None:
+        keep(own, batch, *rest)
         if batch.number == 1 and batch.build.name == NEW:
-            ledger.commit()
+            own.commit()
             raise StoppedError
 
     keep = Ledger.keep
@@ -282,18 +248,9 @@ def test_a_second_batch_that_is_interrupted_goes_on_and_is_not_made_a_third_time
 # ---- what is printed -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def told(tmp_path: Path, registry: Registry) -> Store:
-    store = Store(tmp_path / "e.duckdb")
-    put_item(store, 1, "closed")
-    evil = "\\x1b[31m @everyone | [x](http://e) =1+1"
-    code = FIXED.format(bad=[BAD]).replace("off by 3", evil)
-    sweep(store, registry, [case_of(code, known_bad=[BAD])])
-    return store
-
-
-def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
-    found = entries(told)
+def test_the_matrix_is_the_same_in_every_form(store: Store, registry: Registry) -> None:
+    sweep(store, registry, [fixed_case(known_bad=[BAD])])
+    found = entries(store)
     assert [(e.build, e.verdict) for e in found] == [(BAD, "occurs"), (GOOD, "absent"), (NEW, "absent")]
     assert changes(found) == {"pt1_example": [(BAD, "occurs"), (GOOD, "absent")]}
     lines = [json.loads(line) for line in as_json_lines(found).splitlines()]
@@ -302,23 +259,3 @@ def test_the_matrix_is_the_same_in_every_form(told: Store) -> None:
     junit = as_junit(found).decode()
     assert junit.count("<testsuite ") == 3
     assert junit.count("<failure") == 1
-    assert "\x1b" not in junit
-
-
-def test_a_comment_can_neither_notify_nor_format_nor_link(told: Store) -> None:
-    before, _, rest = comment(report_of(told, "pytorch/pytorch", 1)).partition("```python\n")
-    code, _, after = rest.partition("\n```\n")
-    text = f"{before}\n{after}"
-    assert "import" in code
-    assert "SHA-256" in before
-    assert "@everyone" not in text
-    assert "](" not in text.replace("\\](", "")
-    assert "\x1b" not in text
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert all(line.replace("\\|", "").count("|") == 6 for line in table)
-    assert "python pt1_example.py" in text
-
-
-def test_a_control_that_nobody_measured_before_is_found_within_the_sweep(tmp_path: Path, registry: Registry) -> None:
-    cells = sweep(Store(tmp_path / "e.duckdb"), registry, [fixed_case()])
-    assert [cells["pt1_example", v].decision.verdict for v in (BAD, GOOD, NEW)] == ["occurs", "absent", "absent"]

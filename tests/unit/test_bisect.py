@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from helpers.verdicts import build_of
 from support import case_of
-from torch_embers.builds.registry import Build
 from torch_embers.run.bisect import measuring, nightly, rules, subjects
 from torch_embers.run.bisect.commits import Landed, operator_words, ranked, words_of
 from torch_embers.run.bisect.places import Place, place_of, releases
@@ -28,23 +28,18 @@ if TYPE_CHECKING:
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2", "2.3.1")
 
 
-def build(version: str, name: str = "", channel: str = "release") -> Build:
-    return Build(name or version, version, "c" * 40, channel, "linux", Path("p"), "3.11")
-
-
 def test_with_one_run_each_build_is_run_once_also_where_another_showed_the_bug() -> None:
     made: list[str] = []
 
-    def once(own: Build, count: int) -> Iterator[Observation]:
+    def once(own: Any, count: int) -> Iterator[Observation]:
         for _ in range(count):
             made.append(own.version)
             yield measuring.exit_observation(int(own.version < "2.2"), "")
 
-    measure = measuring.ExitCodeMeasure(once, lambda place: build(VERSIONS[place]), 1, Control("build", "x", 1, 1))
+    measure = measuring.ExitCodeMeasure(once, lambda place: build_of(VERSIONS[place]), 1, Control("build", "x", 1, 1))
     decisions = [measure(place, fresh=False, large=False) for place in range(len(VERSIONS))]
-    assert [(one.verdict, one.hits, one.runs) for one in decisions if one] == [("occurs", 1, 1)] * 2 + [
-        ("not_seen", 0, 1)
-    ] * 2
+    occurs, not_seen = ("occurs", 1, 1), ("not_seen", 0, 1)
+    assert [(one.verdict, one.hits, one.runs) for one in decisions if one] == [occurs, occurs, not_seen, not_seen]
     assert made == list(VERSIONS)
 
 
@@ -77,10 +72,10 @@ def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: py
 
 def test_the_list_has_one_build_per_release_in_order_and_no_nightly() -> None:
     installed = [
-        build("2.10.0"),
-        build("2.9.1+cpu", "current"),
-        build("2.9.1+cpu", "mine"),
-        build("2.11.0.dev20260101", channel="nightly"),
+        build_of("2.10.0"),
+        build_of("2.9.1+cpu", name="current"),
+        build_of("2.9.1+cpu", name="mine"),
+        build_of("2.11.0.dev20260101", channel="nightly"),
     ]
     places = releases(installed, ["1.13.1", "no version", "2.12.0.dev20260202"])
     assert [place.version for place in places] == ["1.13.1", "2.9.1", "2.10.0"]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.verdicts import build_of
 from support import case_of, case_text
 from torch_embers import packages
-from torch_embers.builds.registry import Build, Placed, Registry
+from torch_embers.builds.registry import Placed, Registry
 from torch_embers.errors import MissingPackageError
 from torch_embers.progress import Silent
 from torch_embers.repro.case import parse
@@ -23,9 +23,12 @@ from torch_embers.run.verdict import Rules
 from torch_embers.run.where import Where, opened
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
-HERE, CODE = ("Linux 6", "AMD EPYC"), "0.9 (abc)"
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HERE, OTHER, CODE = ("Linux 6", "AMD EPYC"), ("Linux 6", "Intel Xeon"), "0.9 (abc)"
 WHERE = {"device": "cpu", "system": HERE[0], "processor": HERE[1], "capability": "AVX2", "threads": 1}
-BUILD = Build("2.5.1", "2.5.1+cpu", "a" * 40, "release", "linux-x86_64", Path("/b/bin/python"), "3.11.7")
+BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
 
 
@@ -47,16 +50,15 @@ def batches(count: int, **meta: Any) -> list[Batch]:
 
 
 def test_a_sweep_keeps_to_the_kind_of_machine_with_most_processors() -> None:
-    many = [node("a", 2), node("b", 2), node("c", 3, ("Linux 6", "Intel Xeon"))]
-    chosen, lines = same_kind(many, ("Linux 6", "Intel Xeon"), CODE)
+    many = [node("a", 2), node("b", 2), node("c", 3, OTHER)]
+    chosen, lines = same_kind(many, OTHER, CODE)
     assert [one.ident for one in chosen] == ["a", "b"]
     assert lines == [
         "1 nodes are left out, a sweep keeps to one kind of machine: they are Linux 6, Intel Xeon, not Linux 6, AMD EPYC"
     ]
-    for here in (HERE, ("Linux 6", "Intel Xeon")):  # of equal kinds that of the driver
-        assert [
-            one.facts.machine for one in same_kind([many[1], node("d", 2, ("Linux 6", "Intel Xeon"))], here, CODE)[0]
-        ] == [here]
+    for here in (HERE, OTHER):  # of equal kinds that of the driver
+        [one] = same_kind([many[1], node("d", 2, OTHER)], here, CODE)[0]
+        assert one.facts.machine == here
 
 
 def test_a_node_with_another_embers_or_without_processors_gets_no_work() -> None:
@@ -74,9 +76,8 @@ def test_a_build_is_pinned_to_the_environment_that_most_processors_have() -> Non
 
 def test_every_batch_is_in_one_task_of_its_own_kind() -> None:
     asked = [*batches(100), *batches(3, requires=["cpu", "threads>=2"]), *batches(2, requires=["cuda"])]
-    asked.append(
-        Batch(parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted"), BUILD, "e", 0)
-    )
+    extracted = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted")
+    asked.append(Batch(extracted, BUILD, "e", 0))
     made = shares_of(asked, 4, limits(), Rules.load())
     assert sorted(id(batch) for share in made for batch in share.batches) == sorted(map(id, asked))
     for share in made:

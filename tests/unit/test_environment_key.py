@@ -6,13 +6,15 @@ import platform
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import pytest
 
+from helpers.verdicts import build_of
 from support import case_of, rows
-from torch_embers.builds.registry import Build, Placed, environment_key, environment_of
+from torch_embers.builds.registry import Placed, environment_key, environment_of
 from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
@@ -22,21 +24,11 @@ from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.store import schema
 from torch_embers.store.store import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 REPO, KERNELS = "pytorch/pytorch", 42
 CASE = case_of("import torch\n", relation="same")
-BUILD = Build("2.2.2", "2.2.2+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7", capability="AVX2")
-WHERE = {
-    "device": "cpu",
-    "device_name": None,
-    "driver": None,
-    "system": "Linux",
-    "processor": "X",
-    "capability": "AVX2",
-    "threads": 1,
-}
+BUILD = build_of("2.2.2", capability="AVX2")
+WHERE: dict[str, Any] = {"device": "cpu", "device_name": None, "driver": None, "system": "Linux", "processor": "X"}
+WHERE |= {"capability": "AVX2", "threads": 1}
 OLD = f"""
 INSERT INTO environments VALUES
     ('before', 'cpu', NULL, NULL, 'Linux 6.1.0', 'X', 'AVX2', 1, now() - INTERVAL 2 HOUR),
@@ -81,26 +73,13 @@ def merged(before: Path, tmp_path: Path) -> Store:
     return store
 
 
-class Nothing:
-    """Has one build here and makes no run."""
-
-    side_by_side = False
-
-    def survey(self, builds: Sequence[Build]) -> list[Placed]:
-        return [Placed(build, WHERE) for build in builds]
-
-    def memory(self) -> int:
-        return 1 << 40
-
-    def run(self, *_: object) -> Any:
-        pytest.fail("something is run again")
-
-
 def again(store: Store) -> Any:
-    """A re-check of all that is known."""
-    dispatcher: Any = Nothing()
+    """A re-check of all that is known, where nothing can be run."""
+    nothing: Any = SimpleNamespace(
+        side_by_side=False, survey=lambda builds: [Placed(build, WHERE) for build in builds], memory=lambda: 1 << 40
+    )
     with store.writer("test") as writer:
-        return recheck(store, writer, dispatcher, [CASE], RecheckRequest("all", BUILD, [BUILD], 7.0), Silent())
+        return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], 7.0), Silent())
 
 
 def test_another_kernel_is_the_same_environment_and_another_capability_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,20 +97,22 @@ def test_where_two_keys_become_one_the_newest_verdict_counts_and_all_runs_stay(m
     other = environment_key({**WHERE, "capability": "AVX512"}.items())
     assert environments == [(key, "Linux", "AVX2"), (other, "Linux", "AVX512")]
     assert rows(merged.path, "SELECT environment, verdict, k, batch FROM latest_verdicts") == [(key, "occurs", 4, 0)]
-    assert rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written") == [
-        ("not_seen", -1),
-        ("occurs", 0),
+    batches = rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written")
+    assert batches == [("not_seen", -1), ("occurs", 0)]
+    counts = "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
+    assert rows(merged.path, counts) == [
+        ("6.1.0", "not_reproduced", -1, key, 4),
+        ("6.2.0-generic", "reproduced", 0, key, 4),
     ]
-    runs = rows(
-        merged.path, "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
-    )
-    assert runs == [("6.1.0", "not_reproduced", -1, key, 4), ("6.2.0-generic", "reproduced", 0, key, 4)]
 
 
 def test_after_the_merge_nothing_is_run_or_announced_again(merged: Store) -> None:
     done = again(merged)
     assert (done.fresh, done.changes) == (0, ())
     assert rows(merged.path, "SELECT count(*) FROM status_history") == [(1,)]
+    with merged.writer("test") as writer:
+        batch = Ledger(merged, writer).open_batch(BUILD, naive_utc() - timedelta(days=7))
+    assert batch == 0, "the runs of the earlier kernel are no second batch"
 
 
 def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: Path, tmp_path: Path) -> None:
@@ -156,9 +137,3 @@ def test_an_older_state_of_the_same_database_adds_nothing(before: Path, merged: 
     with merged.writer("test") as writer:
         state.load(writer, tmp_path / "state")
     assert rows(merged.path, counts) == had
-
-
-def test_an_earlier_kernel_s_runs_are_no_second_batch(merged: Store) -> None:
-    with merged.writer("test") as writer:
-        batch = Ledger(merged, writer).open_batch(BUILD, naive_utc() - timedelta(days=7))
-    assert batch == 0

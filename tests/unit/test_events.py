@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.events import NOW, build_of, known, sealed  # noqa: F401 - fixtures
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import rows
 from torch_embers.atom_output import SPACE, Announced
 from torch_embers.errors import InputError
@@ -20,11 +23,11 @@ from torch_embers.progress import Silent
 from torch_embers.repro.case import shipped
 from torch_embers.run import command, notices, reports, state
 from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
-from torch_embers.run.ledger import Cell
 from torch_embers.run.recheck import Change, Recheck
 from torch_embers.run.status import STATUSES
-from torch_embers.run.verdict import Control, Decision
+from torch_embers.run.verdict import Control
 from torch_embers.settings import Settings
+from torch_embers.store.rows import append
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LIMITS = rules().flapping
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 # ---- flapping ------------------------------------------------------------------------------------------------------
@@ -90,9 +94,7 @@ AHEAD = [*(1500.0 + day for day in range(8)), 0.0, 1.0, 2.0, 3.0]
         (["fixed", "undecided_occurs", "closed_but_occurs"], (), ["fixed", "closed_but_occurs"]),
     ],
 )
-def test_a_change_is_announced_and_its_repetition_is_not(
-    statuses: list[str], clock: Sequence[float], told: list[str]
-) -> None:
+def test_a_change_is_announced_and_no_repetition(statuses: list[str], clock: Sequence[float], told: list[str]) -> None:
     assert [kind for kind in announced(statuses, clock=clock) if kind] == told
 
 
@@ -129,9 +131,7 @@ def test_however_wrong_a_clock_was_an_item_settles_when_it_is_right_again_and_is
 
 
 @given(st.lists(WRONG, min_size=1, max_size=30), st.floats(-20_000, 20_000))
-def test_a_status_that_does_not_change_is_not_announced_again_under_any_clock(
-    past: list[tuple[str, float]], day: float
-) -> None:
+def test_a_steady_status_is_not_announced_again_under_any_clock(past: list[tuple[str, float]], day: float) -> None:
     same = past[-1][0]
     kinds = announced([status for status, _ in past] + [same] * 5, clock=[day for _, day in past] + [day] * 5)
     assert sum(kind is not None for kind in kinds[len(past) :]) <= 1, "at most that it has settled"
@@ -151,11 +151,10 @@ def result_of(*changes: Change) -> Recheck:
 
 
 def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
-    numbers: dict[str, Any] = {"flaky": False, "hits": 0, "runs": 10, "detectable_rate": None}
-    clean = Decision("not_seen", control=Control("planted", None, 3, 3), detail="", signature=None, **numbers)
-    there = replace(clean, verdict="occurs", control=Control("build", "2.1.2", 10, 10))
+    clean = decision_of("not_seen", Control("planted", None, 3, 3))
+    there = decision_of("occurs", Control("build", "2.1.2", 10, 10))
     cells = [
-        Cell(case, build_of(release), "here", "reviewed", 0, there if release in case.known_bad else clean, fresh=True)
+        cell_of(case, build_of(release), there if release in case.known_bad else clean)
         for case in shipped()
         if "1.13.1" in case.known_bad
         for release in ("2.3.1", "2.15.0")
@@ -171,6 +170,12 @@ def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here
     assert str(result_of().uncontrolled) == ""
 
 
+def assert_one_harmless_line(line: str) -> None:
+    assert "%250A" in line
+    assert "%0A" not in line
+    assert line.isprintable()
+
+
 def test_an_annotation_is_one_line_that_ends_no_command_and_begins_none() -> None:
     lines = notices.as_annotations(result_of(change_of("regressed"), change_of("flapping")), 9)
     heads = ["::warning title=Came back::o/r#1", "::notice title=Changes back and forth::o/r#1"]
@@ -178,9 +183,7 @@ def test_an_annotation_is_one_line_that_ends_no_command_and_begins_none() -> Non
     many = notices.as_annotations(result_of(*(change_of("fixed", number) for number in range(12))), 9)
     assert many[9:] == ["::notice title=More changes::and 3 more: see the summary of this run"]
     for line in lines:
-        assert "%250A" in line
-        assert "%0A" not in line
-        assert line.isprintable()
+        assert_one_harmless_line(line)
 
 
 def test_builds_that_were_left_out_are_one_annotation_of_a_level_of_their_own_and_decide_the_exit_code() -> None:
@@ -188,8 +191,7 @@ def test_builds_that_were_left_out_are_one_annotation_of_a_level_of_their_own_an
     changes = [change_of("regressed", number) for number in range(12)]
     lines = notices.as_annotations(replace(result_of(*changes), left_out=((old, EVIL),)), 9)
     [line] = [line for line in lines if line.startswith("::error title=Build left out::build 2.11.0 was left out: ")]
-    assert "%0A" not in line
-    assert line.isprintable()
+    assert_one_harmless_line(line)
     assert len(lines) == 11
     quiet = replace(result_of(), left_out=((old, EVIL), (newest, "gone")))
     assert "no statuses: they would be those of 2.15.0" in reports.markdown(quiet)
@@ -216,24 +218,73 @@ def test_the_feed_is_well_formed_escaped_and_its_ids_are_stable_and_distinct() -
     ET.fromstring(notices.feed([]))
 
 
+# ---- the state -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Store:
+    """A database with one announcement."""
+    told = {"repo": "o/r", "number": 1, "backend": "cpu", "kind": "fixed", "reference": "2.15.0", "text": "x"}
+    store = Store(tmp_path / "known.duckdb")
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        append(connection, "announcements", [told | {"announced_at": NOW.isoformat()}])
+    return store
+
+
+def sealed(folder: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change a table of a state, and its seal with it."""
+    path, manifest = folder / "announcements.parquet", json.loads((folder / state.MANIFEST).read_text())
+    pq.write_table(change(pq.read_table(path)), path)
+    manifest["tables"]["announcements"]["sha256"] = sha256(path.read_bytes()).hexdigest()
+    (folder / state.MANIFEST).write_text(json.dumps(manifest))
+
+
+OTHER_COLUMNS = r"announcements\.parquet has other columns than this version"
+OTHER_ROWS = r"announcements\.parquet has rows that this version of embers cannot"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda table: table.drop_columns(["kind"]), "has other columns than this version"),
-        (lambda table: table.append_column("later", pa.array(["x"])), "has other columns than this version"),
-        (lambda table: table.set_column(1, "number", pa.array(["x"])), "has rows that this version of embers cannot"),
-        (lambda table: table.set_column(1, "number", pa.array([None])), "has rows that this version of embers cannot"),
+        (lambda table: table.drop_columns(["kind"]), OTHER_COLUMNS),
+        (lambda table: table.append_column("later", pa.array(["x"])), OTHER_COLUMNS),
+        (lambda table: table.set_column(1, "number", pa.array(["x"])), OTHER_ROWS),
+        (lambda table: table.set_column(1, "number", pa.array([None])), OTHER_ROWS),
+        (("announcements.parquet", b"x"), "not as it was written"),
+        (("runs.parquet", None), "missing"),
+        (("state.json", b"[]"), "not what embers writes"),
+        (("state.json", b'{"format": "x", "version": 1, "tables": {}}'), "not what embers writes"),
     ],
-    ids=["column missing", "column unknown", "wrong type", "no value"],
+    ids=["column-missing", "column-unknown", "wrong-type", "no-value", "bytes", "no-file", "no-object", "format"],
 )
-def test_a_sealed_file_with_rows_that_do_not_fit_is_refused_and_nothing_of_it_is_kept(
-    known: Store, tmp_path: Path, change: Callable[[pa.Table], pa.Table], said: str
+def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is_kept(
+    known: Store, tmp_path: Path, change: Any, said: str
 ) -> None:
-    state.save(known, tmp_path / "made")
-    bad = sealed(tmp_path / "made", tmp_path / "bad", "announcements", change)
-    with known.writer("test") as writer, pytest.raises(InputError, match=f"announcements.parquet {said}"):
-        state.load(writer, bad)
+    folder = tmp_path / "state"
+    state.save(known, folder)
+    if callable(change):
+        sealed(folder, change)
+    else:
+        name, content = change
+        (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
+    with known.writer("test") as writer, pytest.raises(InputError, match=said):
+        state.load(writer, folder)
     assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
+
+
+def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_path: Path) -> None:
+    with known.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("ALTER TABLE announcements ADD COLUMN later VARCHAR")
+    older = tmp_path / "state"
+    state.save(known, older)
+    sealed(older, lambda table: table.drop_columns(["later"]))
+    with known.writer("test") as writer:
+        assert state.load(writer, tmp_path / "none") == 0
+        assert state.load(writer, older) == 0, "what is known is not added again with an empty column"
+        with writer.transaction() as connection:
+            connection.execute("DELETE FROM announcements")
+        assert state.load(writer, older) == 1
+    assert rows(known.path, "SELECT number, later FROM announcements") == [(1, None)]
 
 
 def test_an_out_that_cannot_be_written_is_named_before_anything_is_checked(

@@ -37,7 +37,7 @@ def test_files_that_are_no_cases_are_named_with_what_is_wrong(tmp_path: Path) ->
         bank.read_folder(tmp_path / "none")
 
 
-def test_own_cases_need_a_database_that_is_there_or_get_a_temporary_one(tmp_path: Path) -> None:
+def test_own_cases_take_no_mistyped_database_and_no_name_of_embers(tmp_path: Path) -> None:
     with pytest.raises(StoreMissingError), command.database_for(tmp_path / "typo.duckdb"):
         pass
     assert not list(tmp_path.iterdir())
@@ -47,9 +47,6 @@ def test_own_cases_need_a_database_that_is_there_or_get_a_temporary_one(tmp_path
         assert [case.issues for case in bank.load(store)] == [()]
         place = store.path
     assert not place.exists()
-
-
-def test_a_case_of_embers_keeps_its_name(tmp_path: Path) -> None:
     with command.database_for(None) as store, store.writer("test") as writer:
         with writer.transaction() as connection:
             bank.save(connection, [case_of()])
@@ -66,13 +63,16 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox() -> None:
 
 
 def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
-    nothing = doctor.report(Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux"))
-    assert [line for line in nothing if "MISSING" in line] == ["MISSING all 15 guarantees: bubblewrap is not installed"]
-    two = doctor.report(Proof({**dict.fromkeys(GUARANTEES, "it broke"), "time_cap": "stay: it went on"}, "Linux"))
-    assert [line.partition(":")[0].count(",") for line in two if "MISSING" in line] == [13, 0]
-    some = doctor.report(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))
-    assert [line for line in some if "MISSING" in line] == ["MISSING time_cap: it went on"]
-    table = doctor.as_table(Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux"))
+    def missing(proof: Proof) -> list[str]:
+        return [line for line in doctor.report(proof) if "MISSING" in line]
+
+    nothing = Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux")
+    two = Proof({**dict.fromkeys(GUARANTEES, "it broke"), "time_cap": "stay: it went on"}, "Linux")
+    some = Proof({**dict.fromkeys(GUARANTEES, ""), "time_cap": "it went on"}, "Linux")
+    assert missing(nothing) == ["MISSING all 15 guarantees: bubblewrap is not installed"]
+    assert [line.partition(":")[0].count(",") for line in missing(two)] == [13, 0]
+    assert missing(some) == ["MISSING time_cap: it went on"]
+    table = doctor.as_table(some)
     assert table["complete"] is False
     assert {"name": "time_cap", "held": False, "reason": "it went on"} in table["guarantees"]
 

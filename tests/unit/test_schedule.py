@@ -5,15 +5,14 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from helpers.verdicts import build_of
 from support import case_of
-from torch_embers.builds.registry import Build
 from torch_embers.run import schedule
 from torch_embers.run.batch import Batch
 from torch_embers.run.schedule import Course, Schedule
@@ -23,11 +22,11 @@ from torch_embers.sandbox.runner import RunResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from torch_embers.builds.registry import Build
     from torch_embers.sandbox.runner import Attempt
 
 RULES = Rules.load()
-BUILDS = [Build(v, f"{v}+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7") for v in ("2.0.1", "2.1.2")]
-SURE = Control("build", "b", 10, 10)
+BUILDS = [build_of("2.0.1"), build_of("2.1.2")]
 
 
 @dataclass(eq=False)
@@ -41,6 +40,10 @@ class FakeWorker:
 
     def close(self) -> None:
         self.warm = False
+
+
+def result_of(code: int, seconds: float, cpu: float = 0.01, waited: float = 0.0, zygote: str = "z") -> RunResult:
+    return RunResult("", code, None, "exited", "", "0 of 5\n", "", seconds, cpu, waited, 0, zygote, "reviewed", (), {})
 
 
 @dataclass
@@ -84,13 +87,8 @@ class Machine:
             self.made[f"{attempt.name} {worker.runner}"].append((own[worker], attempt.seed))
             code = self.answer(attempt)
             worker.attempt = None
-            words, seconds = "0 of 5\n", 0.01 if worker in awake else 60.0
-            yield (
-                worker,
-                RunResult(
-                    "", code, None, "exited", "", words, "", seconds, 0.01, 0.0, 0, str(own[worker]), "reviewed", (), {}
-                ),
-            )
+            made = result_of(code, 0.01 if worker in awake else 60.0, zygote=str(own[worker]))
+            yield worker, made
 
 
 def batch_of(place: int, build: Build, *, control: bool, **meta: object) -> Batch:
@@ -98,7 +96,7 @@ def batch_of(place: int, build: Build, *, control: bool, **meta: object) -> Batc
     if control:
         made.plan_control(RULES)
     else:
-        made.plan(SURE, RULES)
+        made.plan(Control("build", "b", 10, 10), RULES)
     return made
 
 
@@ -163,7 +161,7 @@ def test_many_batches_share_three_zygotes_whatever_the_number_of_workers(monkeyp
 
 def test_a_run_that_waits_for_a_processor_does_not_sleep() -> None:
     course = Course(batch_of(0, BUILDS[0], control=True))
-    asleep = RunResult("", 1, None, "exited", "", "", "", 8.0, 0.5, 0.5, 0, "z", "reviewed", (), {})
+    asleep = result_of(1, 8.0, cpu=0.5, waited=0.5)
     for result, sleeps in (
         (asleep, True),
         (replace(asleep, waited=6.0), False),
@@ -174,14 +172,11 @@ def test_a_run_that_waits_for_a_processor_does_not_sleep() -> None:
         assert course.sleeps == sleeps
 
 
-def test_while_a_case_sleeps_one_more_worker_runs_and_the_number_of_runs_is_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    jobs = 2
-    machine = Machine(lambda _attempt: 1, random.Random(jobs), asleep=frozenset({"pt0"}))
+def test_while_a_case_sleeps_one_more_worker_runs_and_no_run_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(lambda _attempt: 1, random.Random(2), asleep=frozenset({"pt0"}))
     batches = [batch_of(place, BUILDS[0], control=True) for place in range(60)]
-    make([batches], machine, jobs, monkeypatch)
-    assert machine.together == jobs
+    make([batches], machine, 2, monkeypatch)
+    assert machine.together == 2
     assert machine.beside > 20
     assert all(len(batch.seen) == batch.made == RULES.control_batch for batch in batches)
     for runs in machine.made.values():

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import case_of
-from torch_embers.builds.registry import Build
 from torch_embers.run.command import contradicted
-from torch_embers.run.ledger import Cell
-from torch_embers.run.status import (
-    CLAIMS,
-    CONFIRMED,
-    STATUSES,
-    Tracked,
-    status_of,
-    withdrawn,
-)
-from torch_embers.run.verdict import VERDICTS, Control, Decision, Verdict
+from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, withdrawn
+from torch_embers.run.verdict import VERDICTS, Verdict
 
 OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
 
@@ -154,28 +145,10 @@ def test_an_absence_is_claimed_only_if_every_testable_case_is_absent(item: Track
 def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
     item: Tracked, verdicts: dict[str, Verdict], named: str, origin: str
 ) -> None:
-    build = Build("2.15.0", "2.15.0", "c" * 40, "release", "linux", Path("p"), "3.11")
-    cells = [
-        Cell(
-            replace(case_of(f"print({relation!r})", issues=["a/b#1"], relation=relation), origin=origin),
-            build,
-            "here",
-            "reviewed",
-            0,
-            Decision(
-                verdict,
-                flaky=False,
-                hits=0,
-                runs=4,
-                detectable_rate=None,
-                control=Control("none", None, 0, 0),
-                detail="",
-                signature=None,
-            ),
-            fresh=True,
-        )
-        for relation, verdict in verdicts.items()
-    ]
+    cells = []
+    for relation, verdict in verdicts.items():
+        case = replace(case_of(f"print({relation!r})", issues=["a/b#1"], relation=relation), origin=origin)
+        cells.append(cell_of(case, build_of("2.15.0"), decision_of(verdict)))
     found = dict(zip(("gone", "alive", "closed"), contradicted(cells, {("a/b", 1): item}), strict=True))
     if origin == "extracted":
         named = "closed" if named == "alive" else named if named == "closed" else ""

@@ -6,18 +6,16 @@ import itertools
 import math
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.verdicts import build_of, cell_of
 from support import case_of
-from torch_embers.builds.registry import Build
 from torch_embers.oracles.signature import parse_family
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds, control_releases
-from torch_embers.run.ledger import Cell
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.verdict import (
     OUTCOMES,
@@ -74,29 +72,6 @@ def failing(family: str, review: str = "") -> Declared:
 # ---- one run -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("run", "outcome"),
-    [
-        (Ended(0, stdout="equal\n"), "not_reproduced"),
-        (Ended(1, stdout="off by 3\n"), "reproduced"),
-        (Ended(125, stdout="no such API\n"), "cannot_run"),
-        (Ended(1, stdout="", stderr=""), "different_failure"),
-        (Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
-        (Ended(1, stdout="x", stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
-        (Ended(1, stdout="x", stderr=traceback("MemoryError")), "cannot_run"),
-        (Ended(2, stdout="usage"), "different_failure"),
-        (Ended(None, 11, "signalled"), "different_failure"),
-        (Ended(None, 9, "timeout"), "timeout"),
-        (Ended(None, 9, "memory"), "out_of_memory"),
-        (Ended(None, None, "sandbox_error"), "sandbox_error"),
-        (Ended(None, 9, "output"), "different_failure"),
-        (Ended(0, stdout="REPRODUCED: exit code 1\nreproduced\n"), "not_reproduced"),
-    ],
-)
-def test_a_case_that_judges_itself_is_believed_by_its_exit_code_alone(run: Ended, outcome: Outcome) -> None:
-    assert observe(Declared(), run).outcome == outcome
-
-
 TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError: Please install apache-tvm")
 """A package that a backend of the compiler misses: the script's own trouble."""
 
@@ -104,6 +79,22 @@ TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError
 @pytest.mark.parametrize(
     ("declared", "run", "outcome"),
     [
+        # a case that judges itself is believed by its exit code alone
+        (Declared(), Ended(0, stdout="equal\n"), "not_reproduced"),
+        (Declared(), Ended(1, stdout="off by 3\n"), "reproduced"),
+        (Declared(), Ended(125, stdout="no such API\n"), "cannot_run"),
+        (Declared(), Ended(1, stdout="", stderr=""), "different_failure"),
+        (Declared(), Ended(1, stdout="x", stderr=traceback("RuntimeError: boom")), "different_failure"),
+        (Declared(), Ended(1, stderr=traceback("ModuleNotFoundError: No module named 'scipy'")), "cannot_run"),
+        (Declared(), Ended(1, stdout="x", stderr=traceback("MemoryError")), "cannot_run"),
+        (Declared(), Ended(2, stdout="usage"), "different_failure"),
+        (Declared(), Ended(None, 11, "signalled"), "different_failure"),
+        (Declared(), Ended(None, 9, "timeout"), "timeout"),
+        (Declared(), Ended(None, 9, "memory"), "out_of_memory"),
+        (Declared(), Ended(None, None, "sandbox_error"), "sandbox_error"),
+        (Declared(), Ended(None, 9, "output"), "different_failure"),
+        (Declared(), Ended(0, stdout="REPRODUCED: exit code 1\nreproduced\n"), "not_reproduced"),
+        # a script is judged by its signature, or by the lines of its report
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: boom 3")), "reproduced"),
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: other")), "different_failure"),
         (failing("ImportError"), Ended(1, stderr=traceback("ImportError: cannot import")), "reproduced"),
@@ -123,28 +114,16 @@ TVM = traceback("torch.BackendCompilerFailed: backend='tvm' raised:\nImportError
         (Declared("output", MISMATCH), Ended(0, stdout="anything\n"), "cannot_run"),
     ],
 )
-def test_a_script_is_judged_by_its_signature_or_by_the_lines_of_its_report(
-    declared: Declared, run: Ended, outcome: Outcome
-) -> None:
+def test_a_run_is_judged_by_exit_code_signature_or_report(declared: Declared, run: Ended, outcome: Outcome) -> None:
     assert observe(declared, run).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    "run",
-    [
-        Ended(0, stdout="False\n"),
-        Ended(0, stdout="True\n"),
-        Ended(1, stderr=traceback("ValueError: x")),
-        Ended(None, 11, "signalled"),
-    ],
-)
-def test_a_script_whose_expected_outcome_needs_review_is_evidence_for_nothing(run: Ended) -> None:
-    waiting = Declared("output", MISMATCH, ("False",), review="only 'False' is shown")
-    seen = observe(waiting, run)
+@pytest.mark.parametrize("prints", [("False",), ()])
+@pytest.mark.parametrize("run", [Ended(0, stdout="False\n"), Ended(0, stdout="True\n"), Ended(None, 11, "signalled")])
+def test_a_script_whose_expected_outcome_needs_review_is_no_evidence(run: Ended, prints: tuple[str, ...]) -> None:
+    seen = observe(Declared("output", MISMATCH, prints, review="only 'False' is shown"), run)
     assert seen.outcome == "cannot_run"
-    assert seen.detail.startswith("needs review: only 'False' is shown (seen: ")
-    told_in_words = Declared("output", MISMATCH, (), review="no values")
-    assert observe(told_in_words, Ended(0, stdout="1\n")).detail.startswith("needs review: no values")
+    assert seen.detail.startswith("needs review: only 'False' is shown")
 
 
 @given(
@@ -169,19 +148,15 @@ HANG = parse_family("hang")
 @pytest.mark.parametrize(
     ("run", "signature", "hindered"),
     [
-        pytest.param(Ended(125, **BUSY), MISMATCH, True, id="a child's alarm may have rung"),
-        pytest.param(Ended(125, duration=21.0, waited=0.3), MISMATCH, False, id="a quiet machine"),
-        pytest.param(Ended(125, duration=0.2, waited=0.1), MISMATCH, False, id="too short for an alarm"),
-        pytest.param(Ended(1, stdout="off by 3", **BUSY), MISMATCH, False, id="a wrong value is one at any load"),
-        pytest.param(Ended(1, stdout="no answer in 3 s", **BUSY), HANG, True, id="a hang by the case's clock"),
-        pytest.param(Ended(0, **BUSY), HANG, False, id="no hang"),
-        pytest.param(
-            Ended(None, 9, "timeout", duration=180.0, waited=130.0), MISMATCH, True, id="most time was not its own"
-        ),
-        pytest.param(
-            Ended(None, 9, "timeout", duration=90.0, waited=30.0), MISMATCH, False, id="it had its whole limit"
-        ),
-        pytest.param(Ended(None, 9, "memory", **BUSY), MISMATCH, False, id="memory does not depend on load"),
+        (Ended(125, **BUSY), MISMATCH, True),  # a child's alarm may have rung
+        (Ended(125, duration=21.0, waited=0.3), MISMATCH, False),  # a quiet machine
+        (Ended(125, duration=0.2, waited=0.1), MISMATCH, False),  # too short for an alarm
+        (Ended(1, stdout="off by 3", **BUSY), MISMATCH, False),  # a wrong value is one at any load
+        (Ended(1, stdout="no answer in 3 s", **BUSY), HANG, True),  # a hang by the case's clock
+        (Ended(0, **BUSY), HANG, False),
+        (Ended(None, 9, "timeout", duration=180.0, waited=130.0), MISMATCH, True),  # most time was not its own
+        (Ended(None, 9, "timeout", duration=90.0, waited=30.0), MISMATCH, False),  # it had its whole limit
+        (Ended(None, 9, "memory", **BUSY), MISMATCH, False),  # memory does not depend on load
     ],
 )
 def test_a_run_is_hindered_only_where_time_ended_it_on_a_busy_machine(run: Any, signature: Any, hindered: bool) -> None:
@@ -251,9 +226,13 @@ def test_runs_and_control_give_the_verdict(outcomes: list[str], control: Control
     assert decide(seen(*outcomes), control, planned(control, RULES), RULES).verdict == verdict
 
 
-def test_beside_an_injected_fault_no_rate_is_claimed() -> None:
+def test_beside_an_injected_fault_no_rate_is_claimed_and_it_is_told_with_what_it_is_worth() -> None:
     clean = seen(*["not_reproduced"] * 10)
-    assert decide(clean, Control("planted", "b", 3, 3), 10, RULES).detectable_rate is None
+    made = decide(clean, Control("planted", "b", 3, 3), 10, RULES)
+    assert made.detectable_rate is None
+    line = evidence_line(cell_of(case_of(), BUILD, made))
+    assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
+    assert "a hit rate above" not in line
     assert decide(clean, BUILD_CONTROL, 4, RULES).detectable_rate == pytest.approx(detectable_rate(10, RULES))
 
 
@@ -277,7 +256,7 @@ def test_absence_is_never_claimed_beside_a_hit_or_without_a_control(outcomes: li
 
 # ---- batch --------------------------------------------------------------------------------------------------------
 
-BUILD = Build("2.0.1", "2.0.1+cpu", "abc", "release", "linux-x86_64", Path("python"), "3.11.7")
+BUILD = build_of("2.0.1")
 
 
 def play(one: Batch, outcome: Any, rules: Rules = RULES) -> int:
@@ -327,14 +306,11 @@ def test_fresh_starts_are_counted_where_a_failure_depends_on_the_layout_of_memor
     assert made.verdict == ("absent" if starts < RULES.layout_most else "not_seen")
 
 
-def test_a_start_is_a_hit_where_one_of_its_forks_hits() -> None:
+def test_a_start_is_a_hit_where_one_of_its_forks_hits_and_those_that_were_cut_short_do_not_count() -> None:
     outcomes = iter(["not_reproduced", "not_reproduced", "reproduced", "reproduced", "not_reproduced", "reproduced"])
     one = new_batch(case_of(signature="SIGSEGV"))
     assert play(one, lambda: next(outcomes)) == 3
     assert (one.decide(RULES).hits, one.decide(RULES).runs, one.made) == (3, 3, 6)
-
-
-def test_starts_that_were_cut_short_do_not_count_when_a_batch_goes_on() -> None:
     one = new_batch(case_of(signature="SIGSEGV"))
     clean, hit = Observation("not_reproduced", None, ""), Observation("reproduced", None, "")
     first, second, third = (one.seed(turn, 0) for turn in range(3))
@@ -359,16 +335,13 @@ def test_a_control_batch_has_a_fixed_size_whatever_it_sees_but_time_limits(signa
 
 def test_a_bug_that_shows_in_three_of_ten_runs_is_found_and_called_flaky() -> None:
     generator = random.Random(7)
-    found = flaky = 0
+    made = []
     for _ in range(200):
-        control = Control("build", "old", 3, 10)
-        one = new_batch(control=control)
+        one = new_batch(control=Control("build", "old", 3, 10))
         play(one, lambda: "reproduced" if generator.random() < 0.3 else "not_reproduced")
-        made = one.decide(RULES)
-        found += made.verdict == "occurs"
-        flaky += made.flaky
-    assert found >= 195
-    assert flaky >= 150
+        made.append(one.decide(RULES))
+    assert sum(one.verdict == "occurs" for one in made) >= 195
+    assert sum(one.flaky for one in made) >= 150
 
 
 @given(st.lists(st.sampled_from(OUTCOMES), min_size=200, max_size=200), st.integers(1, 10))
@@ -385,12 +358,11 @@ def test_a_batch_always_ends_and_an_interrupted_one_goes_on(outcomes: list[str],
     assert resumed.is_settled(RULES)
 
 
-def build_of(version: str, **more: Any) -> Build:
-    return Build(version, version, "abc", "release", "linux", Path("python"), "3.11.7", **more)
+VERSIONS = ("1.13.1", "2.0.1", "2.1.2", "2.2.2")
 
 
 def test_controls_are_builds_that_are_known_to_show_the_bug_and_as_few_as_will_do() -> None:
-    builds = [build_of(v) for v in ("1.13.1", "2.0.1", "2.1.2", "2.2.2")]
+    builds = [build_of(v) for v in VERSIONS]
     one = case_of(known_bad=["1.13.1", "2.0.1"])
     two = case_of(known_bad=["2.0.1", "2.1.2", "2.2.2"], consequence="crash")
     other = case_of(known_bad=[], consequence="hang")
@@ -403,9 +375,9 @@ def test_controls_are_builds_that_are_known_to_show_the_bug_and_as_few_as_will_d
     assert control_releases([case_of(known_bad=known) for known in bad]) == {"2.0.1": 2, "2.10.0": 1}
 
 
-@given(st.lists(st.sets(st.sampled_from(["1.13.1", "2.0.1", "2.1.2", "2.2.2"])), max_size=8))
+@given(st.lists(st.sets(st.sampled_from(VERSIONS)), max_size=8))
 def test_every_case_with_a_known_bad_build_gets_one_of_its_own(bad: list[set[str]]) -> None:
-    builds = [build_of(v) for v in ("1.13.1", "2.0.1", "2.1.2", "2.2.2")]
+    builds = [build_of(v) for v in VERSIONS]
     cases = [case_of(known_bad=sorted(v), timeout=place + 1) for place, v in enumerate(bad)]
     chosen = control_builds(cases, builds, {})
     for case, versions in zip(cases, bad, strict=True):
@@ -418,10 +390,3 @@ def test_a_case_is_not_tried_where_its_needs_are_not_met() -> None:
     assert "torch>=2.1" in (cannot_run_here(case_of(requires=["cpu", "torch>=2.1"]), BUILD) or "")
     assert "GiB of memory" in (cannot_run_here(case_of(requires=["cpu", "memory>=100000GiB"]), BUILD) or "")
     assert cannot_run_here(case_of(), BUILD) is None
-
-
-def test_an_injected_fault_is_told_with_what_it_is_worth() -> None:
-    clean = decide(seen(*["not_reproduced"] * 10), Control("planted", "b", 3, 3), 10, RULES)
-    line = evidence_line(Cell(case_of(), BUILD, "e", "reviewed", 0, clean, fresh=True))
-    assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
-    assert "a hit rate above" not in line
