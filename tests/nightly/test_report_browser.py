@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from report_data import HOSTILE, NUMBER, classified, hostile, worked
+from report_data import CLASSIFIED, HOSTILE, NUMBER, WORKED, filled, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
 from torch_embers.report import rules
 
@@ -40,13 +40,18 @@ def missing(what: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A report of a small database with hostile texts, that was classified, and whose cases were run and bisected."""
     folder = tmp_path_factory.mktemp("browser")
-    database = classified(worked(hostile(catalog_template, folder / "e.duckdb")))
-    done = run_embers("report", "--database", database, "--out", folder / "site")
+    database = filled(shutil.copy(hostile_database, folder / "e.duckdb"), f"{WORKED};{CLASSIFIED}")
+    return reported(database, folder / "site")
+
+
+def reported(database: Path, out: Path) -> Path:
+    """A report of a database."""
+    done = run_embers("report", "--database", database, "--out", out)
     assert done.returncode == 0, done.stderr
-    return folder / "site"
+    return out
 
 
 @pytest.fixture(scope="module")
@@ -233,10 +238,10 @@ def test_titles_wrap_whole_in_rows_as_high_as_was_computed(browser: Any, site: P
 
 
 @pytest.fixture(scope="module")
-def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+def odd_site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A report with a title that no tracker takes, and an item of another repository with the same number."""
     folder = tmp_path_factory.mktemp("odd")
-    database = hostile(catalog_template, folder / "e.duckdb")
+    database = shutil.copy(hostile_database, folder / "e.duckdb")
     with duckdb.connect(database) as connection:
         connection.execute("UPDATE items SET title = repeat('A', 60000) WHERE number = ?", [NUMBER])
         connection.execute(
@@ -244,9 +249,7 @@ def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -
             "FROM items WHERE number = ?",
             [NUMBER],
         )
-    done = run_embers("report", "--database", database, "--out", folder / "site")
-    assert done.returncode == 0, done.stderr
-    return folder / "site"
+    return reported(database, folder / "site")
 
 
 @pytest.mark.parametrize("width", [360, 1280])

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from report_data import HOSTILE, NUMBER, hostile
+from report_data import HOSTILE, NUMBER, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
 from torch_embers.errors import InputError
 from torch_embers.report import command, folder, since
@@ -26,16 +26,10 @@ REPO = "pytorch/pytorch"
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """A small database with hostile texts."""
-    return hostile(catalog_template, tmp_path_factory.mktemp("changes") / "e.duckdb")
-
-
-@pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory, database: Path) -> Path:
+def first(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A first report of it."""
     out = tmp_path_factory.mktemp("first") / "site"
-    done = command.report(Store(database), command.Request(out))
+    done = command.report(Store(hostile_database), command.Request(out))
     assert (done.compared, done.changes) == (since.FIRST, {})
     assert "This is the first report in its folder" in overview(out)
     assert json.loads((out / "data" / "changes.json").read_text()) == []
@@ -50,8 +44,8 @@ def contents(out: Path) -> dict[Path, bytes]:
     return {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, database: Path, tmp_path: Path) -> None:
-    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, hostile_database: Path, tmp_path: Path) -> None:
+    out, later = tmp_path / "site", shutil.copy(hostile_database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
     with duckdb.connect(later) as connection:
         gone, closed = (
@@ -115,11 +109,11 @@ def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def test_a_report_of_the_same_data_changes_no_byte_and_keeps_what_had_changed(
-    first: Path, database: Path, tmp_path: Path
+    first: Path, hostile_database: Path, tmp_path: Path
 ) -> None:
-    out, later = tmp_path / "site", shutil.copy(database, tmp_path / "e.duckdb")
+    out, later = tmp_path / "site", shutil.copy(hostile_database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
-    command.report(Store(database), command.Request(out))
+    command.report(Store(hostile_database), command.Request(out))
     assert contents(out) == contents(first), "the same data change no byte"
     with duckdb.connect(later) as connection:
         connection.execute("UPDATE items SET number = 999999 WHERE number = ?", [NUMBER])
@@ -169,13 +163,13 @@ def test_an_earlier_report_that_cannot_be_read_is_no_error_but_named(first: Path
     ],
 )
 def test_what_an_earlier_report_says_of_itself_is_text(
-    first: Path, database: Path, tmp_path: Path, changed: dict[str, Any], reason: str
+    first: Path, hostile_database: Path, tmp_path: Path, changed: dict[str, Any], reason: str
 ) -> None:
     out = tmp_path / "site"
     shutil.copytree(first, out)
     about = json.loads((out / folder.MARK).read_text())
     (out / folder.MARK).write_text(json.dumps(about | changed))
-    assert command.report(Store(database), command.Request(out)).compared == reason
+    assert command.report(Store(hostile_database), command.Request(out)).compared == reason
     text = overview(out)
     assert "<script>alert" not in text
     assert "<b>" not in text
@@ -183,7 +177,7 @@ def test_what_an_earlier_report_says_of_itself_is_text(
 
 
 def test_a_failure_after_the_comparison_leaves_the_earlier_report(
-    first: Path, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first: Path, hostile_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "site"
     shutil.copytree(first, out)
@@ -193,5 +187,5 @@ def test_a_failure_after_the_comparison_leaves_the_earlier_report(
 
     monkeypatch.setattr(folder.Site, "write", fails)
     with pytest.raises(InputError, match="nothing was changed"):
-        command.report(Store(database), command.Request(out))
+        command.report(Store(hostile_database), command.Request(out))
     assert contents(out) == contents(first)
