@@ -67,15 +67,6 @@ def test_a_dataset_of_the_catalog_is_the_same_on_every_machine(catalog: Store, t
 # ---- the folder ----------------------------------------------------------------------------------------------------
 
 
-def test_a_second_export_replaces_an_earlier_dataset_whole(hostile: Store, made: Path, tmp_path: Path) -> None:
-    place = tmp_path / "d"
-    shutil.copytree(made, place)
-    (place / "data" / "items.csv").write_text("spoilt")
-    publish.publish(hostile, place)
-    assert files_of(place) == files_of(made)
-    assert [path.name for path in tmp_path.iterdir()] == ["d"]
-
-
 @pytest.mark.parametrize(
     ("code", "said"), [(errno.ENOSPC, "no room for"), (errno.EACCES, "cannot be written"), (None, None)]
 )

@@ -21,16 +21,7 @@ import requests
 from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database  # noqa: F401 - a fixture
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
-from torch_embers.report import (
-    command,
-    data_files,
-    feed,
-    folder,
-    hunt_map,
-    places,
-    rules,
-    table_data,
-)
+from torch_embers.report import command, data_files, feed, folder, hunt_map, places, rules, table_data
 from torch_embers.report.facts import Facts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
@@ -145,15 +136,16 @@ def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
     (out / folder.MARK).write_text('{"entries": ["old.html"]}')
     (out / "old.html").write_text("")
     done = run_embers("report", "--database", hostile_database, "--out", out)
-    assert done.returncode == 0, done.stderr
     assert "not compared with the report that was there: it has no data/items.parquet" in done.stdout
     files, others = (
         {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
         for place in (out, site)
     )
-    assert files.keys() == others.keys()
-    assert {str(name) for name in files if files[name] != others[name]} == {"index.html", folder.MARK}
-    assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == []
+    assert {str(name) for name in files.keys() | others if files.get(name) != others.get(name)} == {
+        "index.html",
+        folder.MARK,
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
 def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:
@@ -243,18 +235,17 @@ def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp
     text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
     page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
-    assert "two &lt;b&gt;" in page
-    assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
+    for shown in (
+        "two &lt;b&gt;",
+        "answer 2 &lt;b&gt; <small>confidence 0.990",
+        "Commits between 2.0.1 and 2.1.2 (7; none was built)",
+        '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>',
+        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>',
+    ):
+        assert shown in page, shown
     assert "answer 1" not in page
-    assert "Commits between 2.0.1 and 2.1.2 (7; none was built)" in page
-    assert '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>' in page
-    assert (
-        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>' in page
-    )
-    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
-    assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
-        "2026-11-20T10:00:00Z"
-    ]
+    updated = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry/a:updated", {"a": atom_output.SPACE})
+    assert [element.text for element in updated] == ["2026-11-20T10:00:00Z"]
 
 
 def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
