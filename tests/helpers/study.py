@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,17 +13,8 @@ from torch_embers import cli
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import duckdb
-
 
 ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
-at = datetime.fromisoformat
-"""A moment as DuckDB gives it: UTC without saying so."""
-
-
-def numbers(connection: duckdb.DuckDBPyConnection, query: str, *parameters: Any) -> list[int]:
-    """The first column of a query, sorted."""
-    return sorted(row[0] for row in connection.execute(query, parameters or None).fetchall())
 
 
 # ---- the command ---------------------------------------------------------------------------------------------------------

@@ -39,8 +39,8 @@ def items() -> Iterator[duckdb.DuckDBPyConnection]:
     mini_study.add_components(connection, [(EARLY_2022, "data_path", "sparse", True, "label")])
     mini_study.add_links(connection, [(41, None, "fixes", EARLY_2022)])
     labels = {"bug_type": "memory", "memory_type": "segment_fault", "memory_subtype": "invalid_memory_address"}
-    said = {scheme: {mini_study.ONE: value} for scheme, value in (labels | {"consequence": "crash"}).items()}
-    mini_study.add_gold(connection, {EARLY_2022: said})
+    labels["consequence"] = "crash"
+    mini_study.add_gold(connection, [(EARLY_2022, scheme, {mini_study.ONE: value}) for scheme, value in labels.items()])
     unsaid: dict[str, Any] = {"repo": mini_study.REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
     mini_study.insert(connection, "catalog", "number backends", [(40, ["cuda"])], **unsaid)
     later = ("v2.9.0", "2025-10-15", "computation", "autograd", 9000)

@@ -148,6 +148,11 @@ def counts(**classes: int) -> list[Row]:
     return [{"class": name, "k": k, "n": sum(classes.values())} for name, k in classes.items()]
 
 
+TWO_PARTS: list[Row] = [
+    {"class": name, "k": k, "type_k": whole, "n": 21} for name, k, whole in (("a", 1, 20), ("a", 19, 20), ("b", 1, 1))
+]
+
+
 @pytest.mark.parametrize(
     ("test", "rows", "table", "numbers", "insufficient"),
     [
@@ -157,16 +162,7 @@ def counts(**classes: int) -> list[Row]:
         ("first", counts(b=10, a=10), {}, "a: 10 of 20 (50.0 %), before b: 10", "not clearly before b"),
         ("first", counts(a=18, b=1), {}, "a: 18 of 19 (94.7 %), before b: 1", "19 items, 20 are needed"),
         ("first", counts(a=20), {}, "a: 20 of 20 (100.0 %)", ""),
-        (
-            "first",  # a type with two parts counts as one
-            [
-                {"class": c, "k": k, "type_k": whole, "n": 21}
-                for c, k, whole in (("a", 1, 20), ("a", 19, 20), ("b", 1, 1))
-            ],
-            {},
-            "a: 20 of 21 (95.2 %), before b: 1",
-            "",
-        ),
+        ("first", TWO_PARTS, {}, "a: 20 of 21 (95.2 %), before b: 1", ""),  # a type with two parts counts as one
         ("first", [], {"notes": ("3 items", "nothing to show; missing: bugs")}, "", "nothing to show; missing: bugs"),
     ],
 )
@@ -178,53 +174,34 @@ def test_findings_about_classes_and_groups(
     assert outcome.supported == (not insufficient)
 
 
-MORE: Row = {
-    "k": 10,
-    "n": 40,
-    "later_k": 30,
-    "later_n": 60,
-    "difference": 25.0,
-    "difference_low": 5.5,
-    "difference_high": 41.0,
-}
+DIFFERENCE: Row = {"difference": 25.0, "difference_low": 5.5, "difference_high": 41.0}
+MORE: Row = {"k": 10, "n": 40, "later_k": 30, "later_n": 60, **DIFFERENCE}
 SHARE: Row = {"k": 5, "n": 20, "share": 25.0, "low": 11.2, "high": 46.9, "release": "2.10.0"}
 MEDIAN: Row = {"class": "all", "n": 30, "fixed": 20, "median_from": 90.4, "median_to": 100.4, "low": 80.2, "high": 200}
+BOTH, HELD = "10 of 40 before, 30 of 60 after", "its interval, adjusted for all of the table, holds 0 or less"
+FEW = "19 items, 20 are needed"
 AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
 
 
 @pytest.mark.parametrize(
     ("test", "row", "numbers", "insufficient"),
     [
-        ("more", MORE, "10 of 40 before, 30 of 60 after: +25.0 points [+5.5, +41.0]", ""),
-        (
-            "more",
-            {**MORE, "difference": 20.3499},  # as in the file: 20.35, which its table shows as 20.4
-            "10 of 40 before, 30 of 60 after: +20.4 points [+5.5, +41.0]",
-            "",
-        ),
-        (
-            "more",
-            {**MORE, "difference_low": 0.0},
-            None,
-            "no difference shown: its interval, adjusted for all of the table, holds 0 or less",
-        ),
-        (
-            "more",
-            {**MORE, "later_n": 19, "difference": None},
-            "10 of 40 before, 30 of 19 after",
-            "19 items, 20 are needed",
-        ),
+        ("more", MORE, f"{BOTH}: +25.0 points [+5.5, +41.0]", ""),
+        # as in the file: 20.35, which its table shows as 20.4
+        ("more", {**MORE, "difference": 20.3499}, f"{BOTH}: +20.4 points [+5.5, +41.0]", ""),
+        ("more", {**MORE, "difference_low": 0.0}, None, f"no difference shown: {HELD}"),
+        ("more", {**MORE, "later_n": 19, "difference": None}, "10 of 40 before, 30 of 19 after", FEW),
         ("share", SHARE, "5 of 20 (25.0 %), on 2.10.0", ""),
-        ("share", {**SHARE, "n": 19}, None, "19 items, 20 are needed"),
+        ("share", {**SHARE, "n": 19}, None, FEW),
         ("share", {**SHARE, "n": 4, "share": None}, "5 of 4, on 2.10.0", "4 items, 20 are needed"),
         ("median", MEDIAN, "between 90 and 100 days [80, 200], 30 issues", ""),
         ("median", {**MEDIAN, "high": None}, "between 90 and 100 days [80, open], 30 issues", "its interval is open"),
-        ("median", {**MEDIAN, "n": 19}, None, "19 items, 20 are needed"),
+        ("median", {**MEDIAN, "n": 19}, None, FEW),
         ("median", {**MEDIAN, "median_to": None}, "20 of 30 fixed", "half of them are not through"),
         ("median", {**MEDIAN, "median_to": None, "n": 5, "fixed": 5}, "5 of 5 fixed", "5 items, 20 are needed"),
         ("agree", AGREE, "44 of 50, kappa 0.80 [0.61, 0.90]", ""),
         ("agree", {**AGREE, "low": 0.59}, None, "the lower limit is below 0.6"),
-        ("agree", {**AGREE, "n": 19}, None, "19 items, 20 are needed"),
+        ("agree", {**AGREE, "n": 19}, None, FEW),
     ],
 )
 def test_findings_about_one_number(test: str, row: Row, numbers: str | None, insufficient: str) -> None:
@@ -233,15 +210,12 @@ def test_findings_about_one_number(test: str, row: Row, numbers: str | None, ins
     assert numbers is None or outcome.numbers == numbers
 
 
-def test_the_worst_pair_of_annotators_decides() -> None:
-    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).insufficient
-
-
 def test_a_selected_sample_says_nothing_about_the_tracker_and_something_about_itself() -> None:
     insufficient = decided("share", [SHARE], frame=SOME)
     assert insufficient.insufficient.startswith("selected sample: 3 of 100 numbers of the tracker")
     assert insufficient.numbers == "5 of 20 (25.0 %), on 2.10.0"
     assert decided("share", [SHARE], frame=SOME, scope="cases").supported
+    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).insufficient, "the worst pair decides"
 
 
 @pytest.mark.parametrize(
