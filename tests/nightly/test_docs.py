@@ -42,9 +42,7 @@ def is_shown(printed: str, output: str) -> bool:
     return re.search(".*".join(wanted), " ".join(MEASURED.sub(r"0\1", output).split())) is not None
 
 
-def test_examples_print_what_the_pages_show(
-    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_print_what_is_shown(catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = shutil.copy(catalog_template, tmp_path / "e.duckdb")
     monkeypatch.chdir(tmp_path)
     wrong = []

@@ -108,9 +108,7 @@ def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path
     assert broken == []
 
 
-def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
-    hostile_database: Path, tmp_path: Path
-) -> None:
+def test_texts_and_scripts_are_shown_as_a_whole_only_when_asked(hostile_database: Path, tmp_path: Path) -> None:
     database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
     body = "the beginning " + "of a long text " * 60 + "the end"
     with duckdb.connect(database) as connection:
@@ -128,9 +126,7 @@ def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
         assert not (tmp_path / "site" / "cases" / "pt84577_avg_pool3d_strided_out.py").exists()
 
 
-def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
-    site: Path, hostile_database: Path, tmp_path: Path
-) -> None:
+def test_equal_data_give_equal_bytes_in_place_of_old_ones(site: Path, hostile_database: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     (out / folder.MARK).write_text('{"entries": ["old.html"]}')
@@ -161,9 +157,7 @@ def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: P
     assert_clean_error(run_embers(*words), 3, "--sqlite")
 
 
-def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_known(
-    site: Path, hostile_database: Path
-) -> None:
+def test_the_feed_is_well_formed_and_leads_to_the_site_if_known(site: Path, hostile_database: Path) -> None:
     space = {"a": atom_output.SPACE}
     root = ET.fromstring((site / feed.FILE).read_bytes())
     entries = root.findall("a:entry", space)
@@ -190,9 +184,7 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         running.shutdown()
 
 
-def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
-    hostile_database: Path, site: Path, tmp_path: Path
-) -> None:
+def test_the_documentation_becomes_a_part_of_the_site(hostile_database: Path, site: Path, tmp_path: Path) -> None:
     docs, out = tmp_path / "built", tmp_path / "site"
     (docs / "commands").mkdir(parents=True)
     (docs / "index.html").write_text("<h1>embers</h1><script>1</script>", encoding="utf-8")

@@ -108,9 +108,7 @@ ABSENT = {
 
 
 @pytest.mark.parametrize("absent", ABSENT)
-def test_a_database_that_lacks_whole_kinds_of_rows_gives_every_page(
-    hostile_database: Path, tmp_path: Path, absent: str
-) -> None:
+def test_a_database_without_whole_kinds_of_rows_gives_all(hostile_database: Path, tmp_path: Path, absent: str) -> None:
     odd, out = shutil.copy(hostile_database, tmp_path / "e.duckdb"), tmp_path / "site"
     with duckdb.connect(odd) as connection:
         known = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]

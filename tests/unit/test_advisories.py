@@ -108,9 +108,7 @@ def test_an_end_that_is_no_version_is_told_and_read_without_its_suffix(end: str,
         (Published(versions=("2.5", "2.7.1"), **FROM), "2.7.1", "2.7.0"),
     ],
 )
-def test_a_published_range_holds_releases_by_version_and_not_by_text(
-    published: Published, inside: str, outside: str
-) -> None:
+def test_a_published_range_holds_releases_by_version_not_text(published: Published, inside: str, outside: str) -> None:
     assert published.holds(inside)
     assert not published.holds(outside)
 

@@ -34,7 +34,7 @@ def test_the_true_whole_is_among_those_that_fit_all_percentages(found: list[int]
 
 
 @given(shares())
-def test_the_count_behind_a_percentage_fits_it_and_every_one_that_fits_rounds_to_it(
+def test_the_count_behind_a_percentage_fits_and_all_that_fit_round_to_it(
     share: tuple[int, int, int],
 ) -> None:
     k, n, decimals = share

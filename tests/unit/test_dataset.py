@@ -20,8 +20,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made, names, run, table  # noqa: F401 - fixtures
-from support import assert_snapshot
+from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made, names, table  # noqa: F401 - fixtures
+from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import escaping
 from torch_embers.dataset import counted, definitions, encode, metadata, publish
 from torch_embers.errors import InputError, StoreMissingError
@@ -214,9 +214,7 @@ def test_the_citation_of_the_project_is_current() -> None:
     )
 
 
-def test_an_earlier_dataset_is_replaced_whole_and_a_link_to_it_stays_a_link(
-    hostile: Store, made: Path, tmp_path: Path
-) -> None:
+def test_an_earlier_dataset_is_replaced_whole_and_a_link_stays_one(hostile: Store, made: Path, tmp_path: Path) -> None:
     shutil.copytree(made, tmp_path / "real")
     (tmp_path / "real" / "data" / "items.csv").write_text("spoilt")
     (tmp_path / "link").symlink_to("real")
@@ -232,9 +230,7 @@ def test_others_can_read_the_dataset_as_the_umask_says(hostile: Store, tmp_path:
     assert (tmp_path / "d").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_a_folder_with_other_files_or_a_dataset_that_somebody_added_to_is_refused_and_left_alone(
-    hostile: Store, made: Path, tmp_path: Path
-) -> None:
+def test_a_folder_with_files_of_somebody_is_refused_and_left_alone(hostile: Store, made: Path, tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     shutil.copytree(made, tmp_path / "d")
     for place, name, said in (("own", "thesis.tex", "no earlier dataset"), ("d", "data/notes.txt", r"data/notes\.txt")):
@@ -246,9 +242,7 @@ def test_a_folder_with_other_files_or_a_dataset_that_somebody_added_to_is_refuse
 
 
 @pytest.mark.parametrize("name", [".", "/", "x\0y", "n" * 300, "file", "file/below", "closed/d"])
-def test_impossible_places_are_refused(
-    hostile: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_impossible_places_refused(hostile: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("x")
     (tmp_path / "closed").mkdir(mode=0o500)
@@ -279,9 +273,7 @@ def test_a_failed_exchange_puts_the_earlier_dataset_back(
 # ---- the database and the command ----------------------------------------------------------------------------------
 
 
-def test_a_database_that_is_missing_empty_or_of_an_older_embers_is_refused_with_advice(
-    hostile: Store, tmp_path: Path
-) -> None:
+def test_a_missing_empty_or_older_database_is_refused_with_advice(hostile: Store, tmp_path: Path) -> None:
     empty = Store(tmp_path / "e.duckdb")
     with empty.writer("test", create=True) as writer:
         writer.commit(Batch(items=[item(1, "x", deleted_at="2024-02-02T00:00:00Z")]))
@@ -298,10 +290,8 @@ def test_a_database_that_is_missing_empty_or_of_an_older_embers_is_refused_with_
         assert not (tmp_path / "d").exists()
 
 
-@pytest.mark.parametrize("other", [("--to", "out"), ("--format", "csv"), ("--table", "items")])
-def test_a_dataset_goes_without_the_options_of_single_tables(
-    hostile: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str], other: tuple[str, str]
-) -> None:
-    assert run("export", "--dataset", str(tmp_path / "d"), *other, "--database", str(hostile.path)) == 3
-    assert "leave out --to" in capsys.readouterr().err
+def test_a_dataset_goes_without_the_options_of_single_tables(hostile: Store, tmp_path: Path) -> None:
+    for other in (("--to", "out"), ("--format", "csv"), ("--table", "items")):
+        done = run_embers("export", "--dataset", tmp_path / "d", *other, "--database", hostile.path)
+        assert_clean_error(done, 3, "leave out --to")
     assert not (tmp_path / "d").exists()

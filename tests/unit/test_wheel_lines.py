@@ -98,9 +98,7 @@ def test_symbolic_links_have_no_lines_of_their_own(tmp_path: Path) -> None:
         (b"__all__ = ['x']\n__version__: str = '2.1.0a0'\n", "2.1.0a0"),
     ],
 )
-def test_the_version_is_read_without_its_local_part_or_refused(
-    tmp_path: Path, said: bytes, version: str | None
-) -> None:
+def test_a_version_is_read_without_its_local_part_or_refused(tmp_path: Path, said: bytes, version: str | None) -> None:
     place = packed(tmp_path, {"torch/version.py": said})
     if version:
         rows = count(place)
