@@ -45,6 +45,7 @@ def is_shown(printed: str, output: str) -> bool:
 def test_examples_print_what_is_shown(catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = shutil.copy(catalog_template, tmp_path / "e.duckdb")
     monkeypatch.chdir(tmp_path)
+    assert not is_shown("a.b\n...\n550 items in 1.3 s", "a.b more 551 items in 1.3 s"), "a control"
     wrong = []
     for page in PAGES:
         for (program, *words), printed in examples(GENERATED.sub("", page.read_text(encoding="utf-8"))):
