@@ -153,9 +153,7 @@ def test_a_helper_that_dies_stands_still_or_fails_costs_no_row_and_is_told(
     assert reason in caplog.text
 
 
-def test_an_error_of_the_texts_themselves_comes_out(
-    made: Store, helpers: Helpers, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_texts_is_told(made: Store, helpers: Helpers, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object) -> Rows:
         raise ValueError("no such text")
 

@@ -100,7 +100,7 @@ def table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist([dict.fromkeys(fields.names) | row for row in rows], schema=fields)
 
 
-def test_the_same_data_change_no_byte_and_keep_what_had_changed(
+def test_the_same_data_change_nothing_and_keep_what_changed(
     first: Path, hostile_database: Path, tmp_path: Path
 ) -> None:
     out, later = tmp_path / "site", shutil.copy(hostile_database, tmp_path / "e.duckdb")

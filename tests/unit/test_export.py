@@ -46,9 +46,7 @@ def read_back(path: Path, names: list[str]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_items_come_back_as_they_are_and_lists_and_times_keep_their_type(
-    store: Store, tmp_path: Path, form: str
-) -> None:
+def test_items_come_back_as_they_are_and_lists_and_times_with_type(store: Store, tmp_path: Path, form: str) -> None:
     export(store, tmp_path, form, ("items",))
     path = tmp_path / f"items.{form}"
     found = read_back(path, ["title", "body", "number::INTEGER", "is_draft::BOOLEAN"])
@@ -77,9 +75,7 @@ def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: St
         ("csv", "sync_state", "no table"),
     ],
 )
-def test_an_unknown_format_or_table_is_refused_at_once(
-    store: Store, tmp_path: Path, form: str, table: str, said: str
-) -> None:
+def test_unknown_formats_and_tables_are_refused(store: Store, tmp_path: Path, form: str, table: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         export(store, tmp_path / "out", form, ("items", table))
     assert not (tmp_path / "out").exists()

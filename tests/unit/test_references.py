@@ -227,9 +227,7 @@ DIFF = f"Differential Revision: D27855386 (https://github.com/pytorch/pytorch/co
         ("commit", True, "[release/1.10] Some title (#121) (#123)", {"cherry_picks #121", "lands #123"}),
     ],
 )
-def test_what_words_mean_depends_on_the_speaker(
-    kind: relations.Kind, title: bool, text: str, expected: set[str]
-) -> None:
+def test_what_words_mean_depends_on_speakers(kind: relations.Kind, title: bool, text: str, expected: set[str]) -> None:
     assert said(text, title=title, kind=kind, number=None if kind == "commit" else 900_000) == expected
 
 

@@ -185,9 +185,7 @@ AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
         ("agree", {**AGREE, "n": 19}, None, FEW),
     ],
 )
-def test_what_a_finding_says_and_what_is_missing(
-    test: str, rows: Row | list[Row], numbers: str | None, insufficient: str
-) -> None:
+def test_what_findings_say_and_lack(test: str, rows: Row | list[Row], numbers: str | None, insufficient: str) -> None:
     outcome = decided(test, [rows] if isinstance(rows, dict) else rows, least=0.6)
     assert outcome.insufficient == insufficient
     assert outcome.supported == (not insufficient)
