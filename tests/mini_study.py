@@ -97,56 +97,39 @@ LINKS: list[tuple[Any, ...]] = [
     (101, None, "fixes", 100),
 ]
 COMMITS = [("abc", "2023-01-31")]
-ONE, TWO, THREE, PERSON, STUDY = (
-    ("automated", "guide-1"),
-    ("automated", "guide-2"),
-    ("automated", "guide-3"),
-    ("human", "person"),
-    ("paper", "study"),
-)
-GOLD: dict[int, dict[str, dict[tuple[str, str], str]]] = {
-    10: {
-        "bug_type": {STUDY: "memory", ONE: "memory", TWO: "memory"},
-        "memory_type": {ONE: "non_contiguous", TWO: "non_contiguous"},
-        "memory_subtype": {ONE: "cuda_limitation"},
-        "consequence": {ONE: "crash", TWO: "crash"},
-    },
-    20: {"bug_type": {ONE: "logical", TWO: "data_type"}},  # one to one: the first by name
-    30: {
-        "bug_type": {ONE: "memory", TWO: "memory"},
-        "memory_type": {ONE: "non_contiguous"},
-        "consequence": {ONE: "crash"},
-    },
-    40: {
-        "bug_type": {ONE: "logical", TWO: "logical", PERSON: "memory"},  # the person counts, not the two
-        "memory_type": {ONE: "segment_fault", TWO: "non_contiguous"},
-        "consequence": {ONE: "silent_correctness", TWO: "silent_correctness"},
-    },
-    50: {
-        "bug_type": {ONE: "memory"},
-        "memory_type": {ONE: "segment_fault"},
-        "memory_subtype": {ONE: "invalid_memory_address"},
-        "consequence": {ONE: "crash"},
-    },
-    60: {
-        "bug_type": {ONE: "memory", TWO: "memory", STUDY: "logical"},  # the paper counts, not the two
-        "consequence": {ONE: "runtime_error"},
-    },
-    70: {
-        "bug_type": {ONE: "memory", TWO: "logical", THREE: "memory"},  # two to one
-        "memory_type": {ONE: "non_contiguous"},
-        "consequence": {ONE: "silent_correctness"},
-    },
-    80: {
-        "bug_type": {ONE: "memory"},
-        "memory_type": {ONE: "memory_format"},
-        "consequence": {ONE: "silent_correctness"},
-    },
-    90: {"bug_type": {ONE: "not_a_bug"}},
-    100: {"bug_type": {ONE: "memory"}, "memory_type": {ONE: "segment_fault"}, "consequence": {ONE: "crash"}},
-    110: {"bug_type": {ONE: "logical", TWO: "logical"}},
-    130: {"bug_type": {ONE: "memory"}},
-}
+ONE, TWO, THREE = (("automated", f"guide-{place}") for place in (1, 2, 3))
+PERSON, STUDY = ("human", "person"), ("paper", "study")
+GOLD: list[tuple[int, str, dict[tuple[str, str], str]]] = [
+    (10, "bug_type", {STUDY: "memory", ONE: "memory", TWO: "memory"}),
+    (10, "memory_type", {ONE: "non_contiguous", TWO: "non_contiguous"}),
+    (10, "memory_subtype", {ONE: "cuda_limitation"}),
+    (10, "consequence", {ONE: "crash", TWO: "crash"}),
+    (20, "bug_type", {ONE: "logical", TWO: "data_type"}),  # one to one: the first by name
+    (30, "bug_type", {ONE: "memory", TWO: "memory"}),
+    (30, "memory_type", {ONE: "non_contiguous"}),
+    (30, "consequence", {ONE: "crash"}),
+    (40, "bug_type", {ONE: "logical", TWO: "logical", PERSON: "memory"}),  # the person counts, not the two
+    (40, "memory_type", {ONE: "segment_fault", TWO: "non_contiguous"}),
+    (40, "consequence", {ONE: "silent_correctness", TWO: "silent_correctness"}),
+    (50, "bug_type", {ONE: "memory"}),
+    (50, "memory_type", {ONE: "segment_fault"}),
+    (50, "memory_subtype", {ONE: "invalid_memory_address"}),
+    (50, "consequence", {ONE: "crash"}),
+    (60, "bug_type", {ONE: "memory", TWO: "memory", STUDY: "logical"}),  # the paper counts, not the two
+    (60, "consequence", {ONE: "runtime_error"}),
+    (70, "bug_type", {ONE: "memory", TWO: "logical", THREE: "memory"}),  # two to one
+    (70, "memory_type", {ONE: "non_contiguous"}),
+    (70, "consequence", {ONE: "silent_correctness"}),
+    (80, "bug_type", {ONE: "memory"}),
+    (80, "memory_type", {ONE: "memory_format"}),
+    (80, "consequence", {ONE: "silent_correctness"}),
+    (90, "bug_type", {ONE: "not_a_bug"}),
+    (100, "bug_type", {ONE: "memory"}),
+    (100, "memory_type", {ONE: "segment_fault"}),
+    (100, "consequence", {ONE: "crash"}),
+    (110, "bug_type", {ONE: "logical", TWO: "logical"}),
+    (130, "bug_type", {ONE: "memory"}),
+]
 CATALOG = [  # number, backends, day; labels of 10 100 115 120 name backends, too
     (10, ["cpu", "cuda"], None),
     (110, ["cuda", "inductor"], "2025-03-31"),
@@ -264,20 +247,13 @@ LINES = [
 ]
 CLASSES = [
     # scheme, class, parent
-    ("bug_type", "memory", None),
-    ("bug_type", "logical", None),
-    ("bug_type", "data_type", None),
-    ("bug_type", "other", None),
-    ("memory_type", "non_contiguous", None),
-    ("memory_type", "segment_fault", None),
-    ("memory_type", "memory_format", None),
+    *(("bug_type", name, None) for name in ("memory", "logical", "data_type", "other")),
+    *(("memory_type", name, None) for name in ("non_contiguous", "segment_fault", "memory_format")),
     ("memory_subtype", "cuda_limitation", "non_contiguous"),
     ("memory_subtype", "channel_management", "non_contiguous"),
     ("memory_subtype", "channel_management", "memory_format"),
     ("memory_subtype", "invalid_memory_address", "segment_fault"),
-    ("consequence", "crash", None),
-    ("consequence", "silent_correctness", None),
-    ("consequence", "runtime_error", None),
+    *(("consequence", name, None) for name in ("crash", "silent_correctness", "runtime_error")),
 ]
 
 
@@ -315,15 +291,10 @@ def add_links(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[Any, .
 
 
 def add_gold(
-    connection: duckdb.DuckDBPyConnection, gold: dict[int, dict[str, dict[tuple[str, str], str]]], repo: str = REPO
+    connection: duckdb.DuckDBPyConnection, gold: Sequence[tuple[int, str, dict[tuple[str, str], str]]], repo: str = REPO
 ) -> None:
     """Insert labels given as in GOLD."""
-    rows = [
-        (number, scheme, value, *annotator)
-        for number, schemes in gold.items()
-        for scheme, answers in schemes.items()
-        for annotator, value in answers.items()
-    ]
+    rows = [(number, scheme, value, *who) for number, scheme, said in gold for who, value in said.items()]
     insert(connection, "gold_labels", "number scheme value annotator_kind annotator", rows, repo=repo)
 
 
@@ -342,7 +313,7 @@ def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBP
     add_links(connection, LINKS)
     insert(connection, "commits", "sha committed_at", COMMITS, repo=REPO)
     add_gold(connection, GOLD)
-    add_gold(connection, {OTHER_REPO[1]: {"bug_type": {ONE: "memory"}}}, OTHER_REPO[0])
+    add_gold(connection, [(OTHER_REPO[1], "bug_type", {ONE: "memory"})], OTHER_REPO[0])
     unsaid: dict[str, Any] = {"repo": REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
     insert(connection, "catalog", "number backends facts_as_of", CATALOG, **unsaid)
     said = {"repo": REPO, "probability": 0.5, "abstained": False, "model": "m", "variant": "title", "text_hash": ""}
@@ -362,11 +333,11 @@ CASE: dict[str, Any] = {"code": "", "summary": "", "requires": [], "known_bad": 
 VERDICT: dict[str, Any] = {
     "environment": "cpu",
     "flaky": False,
-    "k": 1,
-    "n": 1,
+    "detail": "",
     "control_k": 0,
     "control_n": 0,
-    "detail": "",
+    "k": 1,
+    "n": 1,
 }
 BUILD = {"channel": "release", "platform": "linux", "seen_at": FETCHED}
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import duckdb
+import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +51,12 @@ def hostile(template: Path, path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+    """A small database with hostile texts; read it or copy it."""
+    return hostile(catalog_template, tmp_path_factory.mktemp("hostile") / "e.duckdb")
+
+
 WORKED = """
 INSERT INTO announcements SELECT 'pytorch/pytorch', $number, 'cpu', '2.15.0@x', 'open_but_absent', 'gone',
     TIMESTAMP '2026-11-20 10:00', 1, true;
@@ -79,17 +86,8 @@ CASE = "pt84577_avg_pool3d_strided_out"
 """The case of the item with the number ``NUMBER``."""
 
 
-def worked(path: Path) -> Path:
-    """Put runs, a bisection and an announcement into a database."""
-    return _filled(path, WORKED)
-
-
-def classified(path: Path) -> Path:
-    """Put the classifier's labels and vectors into a database."""
-    return _filled(path, CLASSIFIED)
-
-
-def _filled(path: Path, statements: str) -> Path:
+def filled(path: Path, statements: str) -> Path:
+    """Put rows into a database: ``WORKED``, ``CLASSIFIED`` or both."""
     values = {"number": NUMBER, "case": CASE}
     with duckdb.connect(path) as connection:
         for statement in statements.split(";"):

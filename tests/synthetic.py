@@ -26,30 +26,27 @@ PARAGRAPHS = 2_000
 CASES = 300
 WEIGHTS = {"memory": 9, "logical": 5, "data_type": 4, "indexing": 4, "not_a_bug": 8, "device_management": 4}
 """How often a class is drawn, against once for all others."""
-LABELS = {
-    "triaged": 30,
-    "high priority": 4,
-    "open source": 20,
-    "Merged": 20,
-    "Stale": 10,
-    "feature": 5,
-    "module: docs": 3,
-    "module: cuda": 6,
-    "module: mps": 4,
-    "module: nn": 5,
-    "module: autograd": 4,
-    "module: inductor": 6,
-    "module: dynamo": 5,
-    "module: sparse": 2,
-    "module: NestedTensor": 1,
-    "module: memory format": 1,
-    "module: dataloader": 2,
-    "module: correctness (silent)": 2,
-    "module: crash": 2,
-    "module: NaNs and Infs": 1,
-    "module: regression": 2,
-    "oncall: distributed": 6,
+OFTEN = {"triaged": 30, "open source": 20, "Merged": 20, "Stale": 10, "feature": 5, "high priority": 4}
+MODULES = {
+    "cuda": 6,
+    "inductor": 6,
+    "nn": 5,
+    "dynamo": 5,
+    "mps": 4,
+    "autograd": 4,
+    "docs": 3,
+    "sparse": 2,
+    "dataloader": 2,
 }
+KINDS = {
+    "correctness (silent)": 2,
+    "crash": 2,
+    "regression": 2,
+    "NaNs and Infs": 1,
+    "NestedTensor": 1,
+    "memory format": 1,
+}
+LABELS = OFTEN | {f"module: {name}": k for name, k in (MODULES | KINDS).items()} | {"oncall: distributed": 6}
 TITLES = (
     "[inductor] Refactor the lowering of {}",
     "{} returns wrong result for non-contiguous input",
@@ -246,19 +243,12 @@ INSERT INTO status_history
 SELECT $repo, number, 'cpu', '2.15.0', pick(['open_and_occurs', 'fixed', 'open_but_absent', 'closed_but_occurs'], number, 'status'), NULL,
        'made up', TIMESTAMP '2026-10-02', 'own', NULL
 FROM shown;
-
-INSERT INTO code_sizes (repo, tag, tagged_at, component, subcomponent, files, lines, source)
-SELECT $repo, 'v' || version, day, part[1], part[2], 10 + step, (500 + step * (50 + 400 * draw(step, part[2])))::BIGINT, 'git'
-FROM (SELECT unnest(getvariable('tags')) AS version, unnest(getvariable('tag_days'))::TIMESTAMP AS day,
-             generate_subscripts(getvariable('tags'), 1) AS step),
-     (SELECT DISTINCT unnest(getvariable('parts')) AS part) WHERE part[1] <> 'other'
-QUALIFY row_number() OVER (PARTITION BY version, part[1], part[2] ORDER BY part[3]) = 1;
 """
 TABLES = (_ITEMS, _COMMENTS, _EVENTS, _COMPONENTS, _LINKS, _COMMITS, _PULL_FILES, _CLASSES, _PREDICTIONS, _GOLD, _RUNS)
 
 
 def make(path: Path, items: int, comments: int, seed: int = 1) -> Store:
-    """Write a new database of so many items and comments, with everything that the study reads.
+    """Write a new database of so many items and comments, with everything that the measured commands read.
 
     Args:
         path: where no database is yet.
@@ -294,7 +284,6 @@ def _variables(items: int, comments: int, seed: int) -> dict[str, Any]:
     names = {scheme: list(dict.fromkeys(entry["name"] for entry in found)) for scheme, found in schemes.items()}
     parts = resources.load_toml("components.toml")
     strict = {entry["sub"] for entry in parts["path"] if entry.get("strict")}
-    days = release_days()
     return {
         "items": items,
         "comments": comments,
@@ -316,9 +305,7 @@ def _variables(items: int, comments: int, seed: int) -> dict[str, Any]:
             kind: [entry["name"] for entry in schemes["memory_subtype"] if entry["parent_class"] == kind]
             for kind in names["memory_type"]
         },
-        "versions": [version for version, day in days.items() if day.year >= 2023],
-        "tags": list(days),
-        "tag_days": [day.isoformat() for day in days.values()],
+        "versions": [version for version, day in release_days().items() if day.year >= 2023],
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from torch_embers import cli
 from torch_embers.dataset import definitions, publish
 from torch_embers.store.records import Batch, CatalogEntry, Comment, GoldLabel, Item, StatedLink
 from torch_embers.store.store import Store
@@ -143,10 +142,3 @@ def table(place: Path, name: str) -> pd.DataFrame:
 
 def names() -> list[str]:
     return [entry.name for entry in definitions.load()]
-
-
-def run(*words: str) -> int:
-    with pytest.raises(SystemExit) as stop:
-        cli.main(list(words))
-    assert isinstance(stop.value.code, int)
-    return stop.value.code

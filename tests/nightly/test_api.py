@@ -1,4 +1,4 @@
-"""The Python API: what is public, frames on a mined database, and every example of docs/python.md."""
+"""The Python API: frames on a mined database, and every example of docs/python.md."""
 
 from __future__ import annotations
 
@@ -14,12 +14,8 @@ EXAMPLES = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE.read_text(encoding="u
 FRAMES = ("items", "candidates", "labels", "links", "cases", "verdicts", "statuses", "dispositions")
 
 
-@pytest.fixture
-def db(catalog_database: Path) -> embers.Database:
-    return embers.open(catalog_database)
-
-
-def test_a_frame_has_the_columns_that_its_page_names(db: embers.Database) -> None:
+def test_a_frame_has_the_columns_that_its_page_names(catalog_template: Path) -> None:
+    db = embers.open(catalog_template)
     for name in FRAMES:
         frame = getattr(db, name)()
         [row] = re.findall(rf"(?m)^\| `{name}\(\)` \|.*$", PAGE.read_text(encoding="utf-8"))

@@ -32,6 +32,15 @@ def merge(batch: Batch, number: int, subject: str, day: str, path: str, body: st
     add_commit(batch, landed, {"fetched_at": None, "page_id": "p"})
 
 
+def stored(path: Path, batch: Batch) -> Store:
+    """A linked database of these commits."""
+    store = Store(path)
+    with store.writer("test", create=True) as writer:
+        writer.commit(batch)
+    link_changed(store)
+    return store
+
+
 @pytest.fixture
 def history(tmp_path: Path) -> Store:
     """Six merges: two patches of the data path, one of computation, a revert after two days, and its reland."""
@@ -44,28 +53,25 @@ def history(tmp_path: Path) -> Store:
     merge(batch, 5, "Copies (#50101)", "2021-01-05", "aten/src/ATen/native/Copy.cpp", "Fixes #50002")
     merge(batch, 6, "Old (#300)", "2016-12-01", "c10/core/TensorImpl.cpp", "Fixes #200")
     merge(batch, 7, "Inside (#50104)", "2021-01-02", "c10/core/TensorImpl.cpp", "Fixes #50004", line="branch")
-    store = Store(tmp_path / "e.duckdb")
-    with store.writer("test", create=True) as writer:
-        writer.commit(batch)
-    link_changed(store)
-    return store
+    return stored(tmp_path / "e.duckdb", batch)
 
 
 def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None:
     found = census.of_store(history)
     assert found is not None
-    assert (found.population["merges"], found.population["first"], found.population["last"]) == (
-        *(5, "2021-01-01", "2021-07-01"),
-    )
+    assert [found.population[name] for name in ("merges", "first", "last")] == [5, "2021-01-01", "2021-07-01"]
     numbers = {row["measure"]: (row["k"], row["n"]) for row in found.tables["numbers"]}
-    assert numbers["merges"] == (5, None)
-    assert numbers["pull requests that landed"] == (3, None)
-    assert numbers["issues with a patch"] == (3, None)
-    assert numbers["issues with a patch in the data path"] == (2, 3)
-    assert numbers["issues with a patch in the strict data path"] == (1, 3)
-    assert numbers["issues with a patch in computation"] == (1, 3)
-    assert numbers["merges that were reverted"] == (1, 4)
-    assert numbers["reverted pull requests that landed again"] == (1, 1)
+    expected = {
+        "merges": (5, None),
+        "pull requests that landed": (3, None),
+        "issues with a patch": (3, None),
+        "issues with a patch in the data path": (2, 3),
+        "issues with a patch in the strict data path": (1, 3),
+        "issues with a patch in computation": (1, 3),
+        "merges that were reverted": (1, 4),
+        "reverted pull requests that landed again": (1, 1),
+    }
+    assert {name: numbers[name] for name in expected} == expected
     parts = {(r["year"], r["half"], r["subcomponent"]): (r["k"], r["patches"]) for r in found.tables["figure_4"]}
     assert parts == {(2021, 1, "c10_core"): (1, 3), (2021, 1, "native_cpu"): (2, 3)}
     year, whole = found.tables["reverts"]
@@ -81,17 +87,11 @@ def later(tmp_path: Path, day: str) -> Store:
     merge(batch, 3, "Mesh (#90102)", "2022-10-01", "torch/distributed/tensor/api.py")
     merge(batch, 4, "Strides (#90103)", "2022-06-30", "c10/core/TensorImpl.cpp")  # before the middle of the year
     merge(batch, 5, "Strides (#90104)", day, "README.md")
-    store = Store(tmp_path / "later.duckdb")
-    with store.writer("test", create=True) as writer:
-        writer.commit(batch)
-    link_changed(store)
-    return store
+    return stored(tmp_path / "later.duckdb", batch)
 
 
 @pytest.mark.parametrize(("day", "verdict"), [("2023-01-25", "cannot_be_compared"), ("2024-08-01", "agrees")])
-def test_which_parts_lead_is_decided_only_by_a_history_of_the_whole_time(
-    tmp_path: Path, day: str, verdict: str
-) -> None:
+def test_which_parts_lead_is_decided_by_a_whole_history_only(tmp_path: Path, day: str, verdict: str) -> None:
     found = census.of_store(later(tmp_path, day))
     assert found is not None
     [row] = [row for row in found.claims if row["claim"] == "figure_4_leaders"]
@@ -109,9 +109,7 @@ def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: 
 
 
 def test_without_a_history_a_census_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    with store.writer("test", create=True):
-        pass
+    store = stored(tmp_path / "e.duckdb", Batch())
     assert census.of_store(store) is None
     with pytest.raises(InputError, match="embers mine --source git"):
         command.run(store, ["census"], tmp_path / "out", Silent())

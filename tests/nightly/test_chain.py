@@ -23,30 +23,25 @@ LANDED = "dd82c6ba3b37910568b2a25674149c1653768ec2"
 PULL = f"https://github.com/{REPO}/pull"
 
 
-def items() -> list[Item]:
-    texts: list[tuple[int, str, str, str]] = [
-        (172231, "issue", "addmm ignores the chosen backend", "Wrong numbers."),
-        (172340, "pull", "let addmm know the backend: a simple fix for #172231", "* __->__ #172340"),
-        (174594, "pull", "[CUDA] Lt by default", "We follow."),
-        (177703, "pull", 'Back out "[CUDA] Lt by default (#174594)" (#177703)', f"Original commit changeset: {LANDED}"),
-        (
-            179151,
-            "pull",
-            f"revert {PULL}/172340",
-            f"Waits for {PULL}/177703. Will become obsolete once {PULL}/170571 is merged; see {PULL}/174594",
-        ),
-        (170571, "pull", "Better Lt path", ""),
-        (180875, "pull", "Numerics of the bias fusion", ""),
-    ]
-    return [
-        Item(REPO, number, kind, title, body, state="closed", created_at="2026-01-01T00:00:00Z", page_id="p")
-        for number, kind, title, body in texts
-    ]
+TEXTS = [
+    (172231, "issue", "addmm ignores the chosen backend", "Wrong numbers."),
+    (172340, "pull", "let addmm know the backend: a simple fix for #172231", "* __->__ #172340"),
+    (174594, "pull", "[CUDA] Lt by default", "We follow."),
+    (177703, "pull", 'Back out "[CUDA] Lt by default (#174594)" (#177703)', f"Original commit changeset: {LANDED}"),
+    (
+        179151,
+        "pull",
+        f"revert {PULL}/172340",
+        f"Waits for {PULL}/177703. Will become obsolete once {PULL}/170571 is merged; see {PULL}/174594",
+    ),
+    (170571, "pull", "Better Lt path", ""),
+    (180875, "pull", "Numerics of the bias fusion", ""),
+]
 
 
 def real_batch() -> Batch:
     return Batch(
-        items=items(),
+        items=[Item(REPO, *item, state="closed", created_at="2026-01-01T00:00:00Z", page_id="p") for item in TEXTS],
         comments=[Comment(REPO, 174594, "c1", body=f"Reverted in {PULL}/177703")],
         events=[
             Event(REPO, 172231, "e1", "closed", other_repo=REPO, other_number=172340),
@@ -127,9 +122,7 @@ def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
     assert before == (rows(store, "links"), rows(store, "components"), rows(store, "link_scans"))
 
 
-def test_texts_that_all_changed_are_found_within_the_memory_limit(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_that_all_changed_are_found_in_limited_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(store_connection.OPTIONS, "memory_limit", "32MB")
     with store.writer("test") as writer, writer.transaction() as made:
         made.execute(

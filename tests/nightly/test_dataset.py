@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from helpers.dataset import ROOT, files_of, hostile, item, made, names, run  # noqa: F401 - fixtures
+from helpers.dataset import ROOT, files_of, hostile, item, made, names  # noqa: F401 - fixtures
 from support import run_embers
 from torch_embers import __version__
 from torch_embers.dataset import collect, publish
@@ -67,15 +67,6 @@ def test_a_dataset_of_the_catalog_is_the_same_on_every_machine(catalog: Store, t
 # ---- the folder ----------------------------------------------------------------------------------------------------
 
 
-def test_a_second_export_replaces_an_earlier_dataset_whole(hostile: Store, made: Path, tmp_path: Path) -> None:
-    place = tmp_path / "d"
-    shutil.copytree(made, place)
-    (place / "data" / "items.csv").write_text("spoilt")
-    publish.publish(hostile, place)
-    assert files_of(place) == files_of(made)
-    assert [path.name for path in tmp_path.iterdir()] == ["d"]
-
-
 @pytest.mark.parametrize(
     ("code", "said"), [(errno.ENOSPC, "no room for"), (errno.EACCES, "cannot be written"), (None, None)]
 )
@@ -101,11 +92,10 @@ def test_a_failure_half_way_leaves_the_earlier_dataset_and_nothing_else(
 
 
 def test_the_command_prints_what_it_wrote_and_two_lines_that_load_it(
-    hostile: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    hostile: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run("export", "--dataset", "the [d]", "--database", str(hostile.path)) == 0
-    printed = capsys.readouterr().out
+    printed = run_embers("export", "--dataset", "the [d]", "--database", hostile.path).stdout
     assert all(re.search(rf"(?m)^{name} ", printed) for name in names())
     found: dict[str, Any] = {}
     exec("\n".join(printed.splitlines()[-2:]), found)

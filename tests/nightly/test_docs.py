@@ -6,9 +6,9 @@ import re
 import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
-import pytest
 
 from documented import DOCS, PAGES, examples
 from support import run_embers
@@ -19,18 +19,11 @@ from torch_embers.repro.case import shipped
 from torch_embers.run.status import statuses_of, tracked_items
 from torch_embers.store.store import Store
 
+if TYPE_CHECKING:
+    import pytest
+
 READ_ONLY = {
-    "status",
-    "list",
-    "show",
-    "cases",
-    "chain",
-    "search",
-    "similar",
-    "funnel",
-    "matrix",
-    "advisories",
-    "fix-tests",
+    *("status", "list", "show", "cases", "chain", "search", "similar", "funnel", "matrix", "advisories", "fix-tests"),
     "second-opinion",
 }
 """Commands that read the database and nothing else; the tests of the others run them on builds, servers and files."""
@@ -49,37 +42,18 @@ def is_shown(printed: str, output: str) -> bool:
     return re.search(".*".join(wanted), " ".join(MEASURED.sub(r"0\1", output).split())) is not None
 
 
-@pytest.mark.parametrize(
-    ("printed", "output", "same"),
-    [
-        ("a b\n", "a\n b\n", True),
-        ("550 items in 1.3 s", "550 items in 22.0 s", True),
-        ("550 items in 1.3 s", "551 items in 1.3 s", False),
-        ("first\n...\nlast", "first\nmore\nlast", True),
-        ("first\n...\nlast", "first\nmore", False),
-        ("a.b", "axb", False),
-    ],
-)
-def test_an_output_that_is_not_the_shown_one_would_be_seen(printed: str, output: str, same: bool) -> None:
-    assert is_shown(printed, output) == same
-
-
-def test_examples_print_what_the_pages_show(
-    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_examples_print_what_is_shown(catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = shutil.copy(catalog_template, tmp_path / "e.duckdb")
     monkeypatch.chdir(tmp_path)
+    assert not is_shown("a.b\n...\n550 items in 1.3 s", "a.b more 551 items in 1.3 s"), "a control"
     wrong = []
     for page in PAGES:
         for (program, *words), printed in examples(GENERATED.sub("", page.read_text(encoding="utf-8"))):
             if program == "duckdb":
                 with duckdb.connect(database, read_only=True) as connection:
                     assert connection.sql(words[-1]).fetchall(), words
-            if (
-                Path(program).name != "embers"
-                or words[0] not in READ_ONLY
-                or " ".join(("embers", *words)) in ANOTHER_DATABASE
-            ):
+            line = " ".join(("embers", *words))
+            if Path(program).name != "embers" or words[0] not in READ_ONLY or line in ANOTHER_DATABASE:
                 continue
             done = run_embers(*words, EMBERS_DATABASE=str(database), HF_HUB_OFFLINE="1", COLUMNS="96")
             if not is_shown(printed, done.stdout + done.stderr):

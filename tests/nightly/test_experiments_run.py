@@ -26,8 +26,6 @@ def script() -> ModuleType:
     """The script as a module; PyTorch is imported with it."""
     pytest.importorskip("torch")
     spec = importlib.util.spec_from_file_location("figures_8_and_9", ROOT / "analysis" / "figures_8_and_9.py")
-    assert spec
-    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -88,9 +86,8 @@ def test_the_study_draws_the_committed_pictures(tmp_path: Path) -> None:
     study(tmp_path)
     for path in tmp_path.glob("*.[cj]s*"):
         assert path.read_bytes() == (ROOT / "analysis" / "results" / path.name).read_bytes(), path.name
-    assert {f"figure_{n}.{kind}" for n in (8, 9) for kind in ("svg", "png", "csv")} <= {
-        p.name for p in tmp_path.iterdir()
-    }
+    pictures = {f"figure_{n}.{kind}" for n in (8, 9) for kind in ("svg", "png", "csv")}
+    assert pictures <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_chain_begins_channels_last_and_the_aware_arm_is_contiguous_behind_each_step(script: ModuleType) -> None:
@@ -126,9 +123,8 @@ def test_operations_of_the_chain(script: ModuleType) -> None:
     for pixel in x[0].flatten(1).T.tolist():
         hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
         expected = colorsys.hsv_to_rgb((hue + 0.3) % 1, saturation, value)
-        assert script.turn_hue(torch.tensor(pixel).view(1, 3, 1, 1), 0.3).flatten().tolist() == pytest.approx(
-            expected, abs=1e-5
-        )
+        turned = script.turn_hue(torch.tensor(pixel).view(1, 3, 1, 1), 0.3)
+        assert turned.flatten().tolist() == pytest.approx(expected, abs=1e-5)
 
 
 def test_images_of_cifar_10_are_read_plane_by_plane(script: ModuleType, tmp_path: Path) -> None:

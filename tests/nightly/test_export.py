@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_every_table_is_one_whole_file_and_a_quote_in_the_name_of_the_folder_is_no_sql(
-    catalog_template: Path, tmp_path: Path
-) -> None:
+def test_every_table_is_one_whole_file_also_in_a_folder_named_like_sql(catalog_template: Path, tmp_path: Path) -> None:
     store, folder = Store(catalog_template), tmp_path / "new" / "o'hara\"); DROP TABLE items; --"
     done = export(store, folder, "csv")
     assert {path.name for path in folder.iterdir()} == {f"{table}.csv" for table in TABLES}

@@ -24,30 +24,29 @@ if TYPE_CHECKING:
 
     from torch_embers.link.texts import Rows, Texts
 
+Tables = dict[str, list[tuple[Any, ...]]]
 REPO = "o/r"
 COUNT = 120
 SERVE = "import sys; sys.path[:] = sys.argv[1:]; from torch_embers.link import helper; "
 WARNING = "the second process that finds links was lost"
 
 
-def made(path: Path) -> Store:
+def unlinked(path: Path) -> Store:
     """A database with texts of all three origins, not linked yet."""
     store = Store(path)
-    items = [
-        Item(REPO, n, "issue" if n % 2 else "pull", f"Crash of torch.sparse {n}", f"Fixes #{n + 1}\nsee o/other#{n}")
-        for n in range(1, COUNT)
-    ]
-    comments = [Comment(REPO, n, f"c{n}", body=f"duplicate of #{n + 2}") for n in range(1, COUNT)]
-    commits = [
-        Commit(REPO, f"{n:040x}", subject=f"Mend it (#{n})", message=f"Mend it (#{n})\n\nReverts #{n + 3}")
-        for n in range(1, COUNT)
-    ]
+    batch = Batch()
+    for n in range(1, COUNT):
+        kind, body = "issue" if n % 2 else "pull", f"Fixes #{n + 1}\nsee o/other#{n}"
+        batch.items.append(Item(REPO, n, kind, f"Crash of torch.sparse {n}", body))
+        batch.comments.append(Comment(REPO, n, f"c{n}", body=f"duplicate of #{n + 2}"))
+        subject = f"Mend it (#{n})"
+        batch.commits.append(Commit(REPO, f"{n:040x}", subject=subject, message=f"{subject}\n\nReverts #{n + 3}"))
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items, comments=comments, commits=commits))
+        writer.commit(batch)
     return store
 
 
-def tables(store: Store) -> dict[str, list[tuple[Any, ...]]]:
+def tables(store: Store) -> Tables:
     """What the stage writes, in the order of writing."""
     with store.read() as connection:
         names = ("links", "components", "rejects", "link_scans")
@@ -55,9 +54,15 @@ def tables(store: Store) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.fixture
-def alone(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
+def made(tmp_path: Path) -> Store:
+    """Such a database."""
+    return unlinked(tmp_path / "e.duckdb")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     """The tables that one process makes."""
-    store = made(tmp_path / "alone.duckdb")
+    store = unlinked(tmp_path_factory.mktemp("alone") / "alone.duckdb")
     counts = link_changed(store)
     assert (counts.items, counts.comments, counts.commits) == (COUNT - 1, COUNT - 1, COUNT - 1)
     found = tables(store)
@@ -66,42 +71,41 @@ def alone(tmp_path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
+class Helpers:
+    """All helpers that were started, the origins of texts that they were asked to parse, and what strikes at the third."""
+
+    def __init__(self) -> None:
+        self.started: list[helper.Helper] = []
+        self.asked: list[str] = []
+        self.struck_with: signal.Signals | None = None
+
+    def ended(self) -> bool:
+        """Whether one helper was started, and its process is gone."""
+        return [one._process.poll() is not None for one in self.started] == [True]
+
+
 @pytest.fixture
-def helpers(monkeypatch: pytest.MonkeyPatch) -> list[helper.Helper]:
-    """Every link stage has a helper, which is ready before it is first asked; all that were started."""
-    started: list[helper.Helper] = []
-    start = helper.Helper.__init__
+def helpers(monkeypatch: pytest.MonkeyPatch) -> Helpers:
+    """Every link stage has a helper, which is ready before it is first asked."""
+    made, start, ask = Helpers(), helper.Helper.__init__, helper.Helper.ask
 
     def ready(self: helper.Helper) -> None:
         start(self)
-        started.append(self)
+        made.started.append(self)
         self._ready.exception(60)
 
-    monkeypatch.setattr(helper.Helper, "__init__", ready)
-    monkeypatch.setattr(helper, "cores", lambda: 2)
-    monkeypatch.setattr(helper, "LEAST", 1)
-    monkeypatch.setattr(stage, "BATCH", 50)
-    monkeypatch.setattr(stage, "TEXTS_AT_ONCE", 3)
-    return started
-
-
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Origins of the portions that a helper was asked to parse."""
-    origins: list[str] = []
-    ask = helper.Helper.ask
-
     def noted(self: helper.Helper, origin: str, texts: Texts) -> Future[Rows]:
-        origins.append(origin)
+        made.asked.append(origin)
+        if made.struck_with and len(made.asked) == 3:
+            os.kill(self._process.pid, made.struck_with)
         return ask(self, origin, texts)
 
+    monkeypatch.setattr(helper.Helper, "__init__", ready)
     monkeypatch.setattr(helper.Helper, "ask", noted)
-    return origins
-
-
-def ended(started: list[helper.Helper]) -> bool:
-    """Whether one helper was started, and its process is gone."""
-    return [one._process.poll() is not None for one in started] == [True]
+    for place, name, value in ((helper, "cores", lambda: 2), (helper, "LEAST", 1), (stage, "BATCH", 50)):
+        monkeypatch.setattr(place, name, value)
+    monkeypatch.setattr(stage, "TEXTS_AT_ONCE", 3)
+    return made
 
 
 NOISE = "parse = helper.rows_of; helper.rows_of = lambda *a: (print('noise', flush=True), parse(*a))[1]; helper.serve()"
@@ -109,21 +113,14 @@ NOISE = "parse = helper.rows_of; helper.rows_of = lambda *a: (print('noise', flu
 
 @pytest.mark.parametrize("code", ["helper.serve()", NOISE], ids=["quiet", "it prints"])
 def test_two_processes_make_the_tables_of_one(
-    tmp_path: Path,
-    alone: dict[str, Any],
-    helpers: list[helper.Helper],
-    asked: list[str],
-    code: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    made: Store, alone: Tables, helpers: Helpers, code: str, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     monkeypatch.setattr(helper, "_START", SERVE + code)
-    store = made(tmp_path / "e.duckdb")
     progress: list[tuple[int, int]] = []
-    link_changed(store, progress=lambda done, count: progress.append((done, count)))
-    assert tables(store) == alone
-    assert set(asked) == {"item", "comment", "commit"}
-    assert ended(helpers)
+    link_changed(made, progress=lambda done, count: progress.append((done, count)))
+    assert tables(made) == alone
+    assert set(helpers.asked) == {"item", "comment", "commit"}
+    assert helpers.ended()
     assert caplog.records == []
     whole = 3 * (COUNT - 1)
     assert progress == [(min(done, whole), whole) for done in range(50, whole + 50, 50)]
@@ -141,54 +138,34 @@ def test_two_processes_make_the_tables_of_one(
     ],
 )
 def test_a_helper_that_dies_stands_still_or_fails_costs_no_row_and_is_told(
-    tmp_path: Path,
-    alone: dict[str, Any],
-    helpers: list[helper.Helper],
-    code: str,
-    sign: signal.Signals | None,
-    reason: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    made: Store, alone: Tables, helpers: Helpers, monkeypatch: Any, caplog: Any, code: str, sign: Any, reason: str
 ) -> None:
-    ask = helper.Helper.ask
-    counted: list[int] = []
-
-    def struck(self: helper.Helper, origin: str, texts: Texts) -> Future[Rows]:
-        counted.append(1)
-        if sign and len(counted) == 3:
-            os.kill(self._process.pid, sign)
-        return ask(self, origin, texts)
-
     monkeypatch.setattr(helper, "_START", SERVE + code)
-    monkeypatch.setattr(helper.Helper, "ask", struck)
     if sign:
+        helpers.struck_with = sign
         monkeypatch.setattr(helper, "PATIENCE", 0.5)
-    store = made(tmp_path / "e.duckdb")
-    link_changed(store)
-    assert not sign or len(counted) >= 3
-    assert tables(store) == alone
-    assert ended(helpers)
+    link_changed(made)
+    assert not sign or len(helpers.asked) >= 3
+    assert tables(made) == alone
+    assert helpers.ended()
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert WARNING in caplog.text
     assert reason in caplog.text
 
 
-def test_an_error_of_the_texts_themselves_comes_out(
-    tmp_path: Path, helpers: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_texts_is_told(made: Store, helpers: Helpers, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*_: object) -> Rows:
         raise ValueError("no such text")
 
     monkeypatch.setattr(helper, "rows_of", wrong)
     with pytest.raises(ValueError, match="no such text"):
-        link_changed(made(tmp_path / "e.duckdb"))
-    assert ended(helpers)
+        link_changed(made)
+    assert helpers.ended()
 
 
 def test_ctrl_c_ends_the_helper_and_the_next_run_goes_on(
-    tmp_path: Path, alone: dict[str, Any], helpers: list[helper.Helper], monkeypatch: pytest.MonkeyPatch
+    made: Store, alone: Tables, helpers: Helpers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = made(tmp_path / "e.duckdb")
     append = table_rows.append
     written: list[str] = []
 
@@ -200,12 +177,12 @@ def test_ctrl_c_ends_the_helper_and_the_next_run_goes_on(
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(table_rows, "append", struck)
-        link_changed(store)
-    assert os.getsid(0) != helpers[0]._process.pid
-    assert ended(helpers)
-    counts = link_changed(store)
+        link_changed(made)
+    assert os.getsid(0) != helpers.started[0]._process.pid
+    assert helpers.ended()
+    counts = link_changed(made)
     assert counts.items + counts.comments + counts.commits == 3 * (COUNT - 1) - 2 * 50
-    assert tables(store) == alone
+    assert tables(made) == alone
 
 
 def test_a_helper_ends_when_its_process_is_killed() -> None:
@@ -238,13 +215,13 @@ def test_no_process_is_started_for_few_texts_on_one_core_or_without_an_interpret
         assert none is None
     assert "too many processes" in caplog.text
     caplog.clear()
-    with helper.helper_for(helper.LEAST - 1) as none:
-        assert none is None
-    with monkeypatch.context() as patch, helper.helper_for(0):
-        patch.setattr(sys, "executable", "")
-        with helper.helper_for(helper.LEAST) as none:
-            assert none is None
-    monkeypatch.setattr(helper, "cores", lambda: 1)
-    with helper.helper_for(helper.LEAST) as none:
-        assert none is None
+    for texts, place, name, value in (
+        (helper.LEAST - 1, helper, "cores", lambda: 2),
+        (helper.LEAST, sys, "executable", ""),
+        (helper.LEAST, helper, "cores", lambda: 1),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(place, name, value)
+            with helper.helper_for(texts) as none:
+                assert none is None
     assert caplog.records == []

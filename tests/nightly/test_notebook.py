@@ -39,14 +39,8 @@ def tool() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def catalog(catalog_template: Path) -> Path:
-    """A database of the embedded catalog."""
-    return catalog_template
-
-
-@pytest.fixture(scope="module")
-def reading(catalog: Path) -> study.Reading:
-    return study.read(catalog)
+def reading(catalog_template: Path) -> study.Reading:
+    return study.read(catalog_template)
 
 
 def code(notebook: Any) -> list[Any]:
@@ -74,16 +68,13 @@ def test_nothing_in_it_differs_from_run_to_run(notebook: Any, tool: ModuleType) 
     text = NOTEBOOK.read_text(encoding="utf-8")
     assert not re.search(r"0x[0-9a-f]{6,}|\d\d:\d\d:\d\d", "".join(t for c in code(notebook) for t in tool.texts(c)))
     assert '"iopub' not in text
-
-
-def test_no_path_of_a_machine_is_in_it(notebook: Any, tool: ModuleType) -> None:
     said = [cell.source for cell in notebook.cells] + [text for cell in code(notebook) for text in tool.texts(cell)]
-    assert [found for text in said for found in MACHINE_PATH.findall(text)] == []
+    assert [found for text in said for found in MACHINE_PATH.findall(text)] == [], "a path of a machine"
 
 
 def test_no_number_of_the_prose_is_typed_by_hand(notebook: Any) -> None:
-    named = re.compile(r"Figures? \d+(?: (?:and|to) \d+)?")
-    prose = [named.sub("", cell.source) for cell in notebook.cells if cell.cell_type == "markdown"]
+    named = r"Figures? \d+(?: (?:and|to) \d+)?"
+    prose = [re.sub(named, "", cell.source) for cell in notebook.cells if cell.cell_type == "markdown"]
     assert [text for text in prose if re.search(r"\d", text)] == []
 
 
@@ -104,12 +95,10 @@ def test_another_number_is_told_with_its_cell(tool: ModuleType) -> None:
     assert tool.differences(old, new)[0] == "cell 2:"
 
 
-@pytest.mark.parametrize("name", ["EMBERS_REPO", "EMBERS_DATABASE", "EMBERS_TOKENS"])
-def test_the_kernel_sees_no_setting_of_the_user(
-    tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "mine")
-    assert tool.environment(tmp_path).get(name) != "mine"
+def test_the_kernel_sees_no_user_settings(tool: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EMBERS_REPO", "EMBERS_DATABASE", "EMBERS_TOKENS"):
+        monkeypatch.setenv(name, "mine")
+    assert "mine" not in tool.environment(tmp_path).values()
 
 
 def test_a_stale_notebook_is_told_and_one_is_executed_and_written_whole(
@@ -148,14 +137,12 @@ def test_the_notebook_says_the_same_from_a_fresh_catalog(tool: ModuleType, capsy
 # --- what it stands on ---------------------------------------------------------------------------------------------
 
 
-def test_the_newest_day_of_the_data_is_counted_unless_another_is_asked_for(
-    catalog: Path, reading: study.Reading
-) -> None:
+def test_the_newest_day_of_the_data_is_counted_by_default(catalog_template: Path, reading: study.Reading) -> None:
     lines = (ROOT / "data" / "catalog.jsonl").read_text(encoding="utf-8").splitlines()
     newest = max(json.loads(line)["facts_as_of"] for line in lines)
-    assert study.newest_day(Store(catalog)) == date.fromisoformat(newest)
+    assert study.newest_day(Store(catalog_template)) == date.fromisoformat(newest)
     assert reading.as_of == date.fromisoformat(newest)
-    assert study.read(catalog, as_of=date(2024, 7, 31)).as_of == date(2024, 7, 31)
+    assert study.read(catalog_template, as_of=date(2024, 7, 31)).as_of == date(2024, 7, 31)
     assert reading.origin == "the database catalog.duckdb"
     assert study.read().origin == study.reading.ORIGIN, "without a database the embedded catalog is read"
 

@@ -18,19 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 
-from report_data import HOSTILE, NUMBER, Page, hostile, inline, worked
+from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database  # noqa: F401 - a fixture
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
-from torch_embers.report import (
-    command,
-    data_files,
-    feed,
-    folder,
-    hunt_map,
-    places,
-    rules,
-    table_data,
-)
+from torch_embers.report import command, data_files, feed, folder, hunt_map, places, rules, table_data
 from torch_embers.report.facts import Facts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
@@ -39,30 +30,23 @@ from torch_embers.report.tables import TYPES
 from torch_embers.store.store import Store
 
 
-@pytest.fixture(scope="session")
-def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """A small database with hostile texts."""
-    return hostile(catalog_template, tmp_path_factory.mktemp("hostile") / "e.duckdb")
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A report of it."""
-    out = tmp_path_factory.mktemp("report") / "site"
-    done = run_embers("report", "--database", hostile_database, "--out", out)
-    assert done.returncode == 0, done.stderr
-    return out
+    return reported(hostile_database, tmp_path_factory.mktemp("report") / "site")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def pages(site: Path) -> dict[Path, Page]:
     """All pages, parsed."""
     return {path: Page(path) for path in sorted(site.rglob("*.html"))}
 
 
-def facts_of(database: Path) -> Facts:
-    """The facts of a database without pages of items."""
-    return Facts(read(Store(database), lambda source: [], 100, 100), rules.load(), frozenset())
+def reported(database: Path, out: Path, *words: object) -> Path:
+    """A report of a database."""
+    done = run_embers("report", "--database", database, "--out", out, *words)
+    assert done.returncode == 0, done.stderr
+    return out
 
 
 def test_every_page_has_the_policy_before_anything_is_loaded(pages: dict[Path, Page]) -> None:
@@ -72,16 +56,6 @@ def test_every_page_has_the_policy_before_anything_is_loaded(pages: dict[Path, P
         assert metas[1] == {"http-equiv": "Content-Security-Policy", "content": POLICY}, path
         first = next(i for i, (tag, _) in enumerate(page.elements) if tag in loaded)
         assert [tag for tag, _ in page.elements[:first]].count("meta") >= 2
-
-
-def test_hostile_text_is_shown_as_text_and_nothing_of_an_item_runs(site: Path, pages: dict[Path, Page]) -> None:
-    assert list(inline(pages)) == []
-    text = "".join(path.read_text(encoding="utf-8") for path in site.rglob("*.html"))
-    assert "&lt;script&gt;globalThis.hit" in text
-    assert "<script>globalThis" not in text
-    assert "<img src=x" not in text
-    assert "{{ 7 * 7 }}" in text  # templates are not made of data
-    assert "\u202e" not in text
 
 
 def test_the_table_holds_every_item_as_text_that_a_script_cannot_leave(site: Path, hostile_database: Path) -> None:
@@ -101,12 +75,7 @@ def test_the_table_holds_every_item_as_text_that_a_script_cannot_leave(site: Pat
 
 def test_a_page_tells_facts_verdicts_with_control_and_the_command(site: Path) -> None:
     text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
-    for words in (
-        "pt84577_avg_pool3d_strided_out",
-        "10/10 on 1.13.1",
-        "uv run pt84577_avg_pool3d_strided_out.py",
-        "2022-09-06",
-    ):
+    for words in ("10/10 on 1.13.1", "uv run pt84577_avg_pool3d_strided_out.py", "2022-09-06"):
         assert words in text
     assert (site / "cases" / "pt84577_avg_pool3d_strided_out.py").read_bytes().startswith(b"# /// script")
 
@@ -139,9 +108,7 @@ def test_every_link_within_the_site_leads_somewhere(site: Path, pages: dict[Path
     assert broken == []
 
 
-def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
-    hostile_database: Path, tmp_path: Path
-) -> None:
+def test_texts_and_scripts_are_shown_as_a_whole_only_when_asked(hostile_database: Path, tmp_path: Path) -> None:
     database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
     body = "the beginning " + "of a long text " * 60 + "the end"
     with duckdb.connect(database) as connection:
@@ -152,38 +119,34 @@ def test_texts_and_scripts_of_reports_are_shown_as_a_whole_only_when_asked(
         )
     page = places.item_page("pytorch/pytorch", NUMBER)
     for words, is_whole in (((), False), (("--bodies",), True)):
-        done = run_embers("report", "--database", database, "--out", tmp_path / "site", *words)
-        assert done.returncode == 0, done.stderr
-        text = (tmp_path / "site" / page).read_text(encoding="utf-8")
+        text = (reported(database, tmp_path / "site", *words) / page).read_text(encoding="utf-8")
         assert "the beginning" in text
         assert ("the end" in text) is is_whole
         assert ("the last line of the script" in text) is is_whole
         assert not (tmp_path / "site" / "cases" / "pt84577_avg_pool3d_strided_out.py").exists()
 
 
-def test_equal_data_give_equal_bytes_and_an_earlier_report_is_replaced(
-    site: Path, hostile_database: Path, tmp_path: Path
-) -> None:
+def test_equal_data_give_equal_bytes_in_place_of_old_ones(site: Path, hostile_database: Path, tmp_path: Path) -> None:
     out = tmp_path / "site"
     out.mkdir()
     (out / folder.MARK).write_text('{"entries": ["old.html"]}')
     (out / "old.html").write_text("")
     done = run_embers("report", "--database", hostile_database, "--out", out)
-    assert done.returncode == 0, done.stderr
     assert "not compared with the report that was there: it has no data/items.parquet" in done.stdout
     files, others = (
         {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
         for place in (out, site)
     )
-    assert files.keys() == others.keys()
-    assert {str(name) for name in files if files[name] != others[name]} == {"index.html", folder.MARK}
-    assert [path.name for path in tmp_path.iterdir() if path.name != "site"] == []
+    assert {str(name) for name in files.keys() | others if files.get(name) != others.get(name)} == {
+        "index.html",
+        folder.MARK,
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
 def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: Path, tmp_path: Path) -> None:
     path = tmp_path / "out" / "embers.sqlite"
-    done = run_embers("report", "--database", hostile_database, "--out", tmp_path / "site", "--sqlite", path)
-    assert done.returncode == 0, done.stderr
+    reported(hostile_database, tmp_path / "site", "--sqlite", path)
     with sqlite3.connect(path) as connection:
         found = connection.execute(f"SELECT json_array_length(operators) FROM items WHERE number = {NUMBER}").fetchall()
     assert found == [(2,)]
@@ -194,18 +157,15 @@ def test_the_sqlite_file_holds_the_tables_with_their_meaning(hostile_database: P
     assert_clean_error(run_embers(*words), 3, "--sqlite")
 
 
-def test_the_feed_is_well_formed_and_leads_to_the_site_where_its_address_is_known(
-    site: Path, hostile_database: Path
-) -> None:
+def test_the_feed_is_well_formed_and_leads_to_the_site_if_known(site: Path, hostile_database: Path) -> None:
     space = {"a": atom_output.SPACE}
     root = ET.fromstring((site / feed.FILE).read_bytes())
     entries = root.findall("a:entry", space)
     assert entries
     assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
-    addressed = ET.fromstring(feed.feed(facts_of(hostile_database), "https://bugs.example"))
-    link = addressed.find("a:link", space)
-    assert link is not None
-    assert link.get("href") == "https://bugs.example/feed.xml"
+    facts = Facts(read(Store(hostile_database), lambda source: [], 100, 100), rules.load(), frozenset())
+    addressed = ET.fromstring(feed.feed(facts, "https://bugs.example"))
+    assert next(link.get("href") for link in addressed.findall("a:link", space)) == "https://bugs.example/feed.xml"
 
 
 def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(site: Path) -> None:
@@ -224,9 +184,7 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         running.shutdown()
 
 
-def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
-    hostile_database: Path, site: Path, tmp_path: Path
-) -> None:
+def test_the_documentation_becomes_a_part_of_the_site(hostile_database: Path, site: Path, tmp_path: Path) -> None:
     docs, out = tmp_path / "built", tmp_path / "site"
     (docs / "commands").mkdir(parents=True)
     (docs / "index.html").write_text("<h1>embers</h1><script>1</script>", encoding="utf-8")
@@ -239,14 +197,8 @@ def test_the_documentation_becomes_a_part_of_the_site_that_every_page_leads_to(
     ]
     page = out / places.item_page("pytorch/pytorch", NUMBER)
     assert '<a href="../docs/index.html">Documentation</a>' in page.read_text(encoding="utf-8")
-    named = (
-        (out / "provenance.html", '<a href="docs/report.html">docs/report.md</a>'),
-        (
-            site / "provenance.html",
-            "<code>docs/report.md</code>",
-        ),
-    )
-    assert all(words in path.read_text(encoding="utf-8") for path, words in named)
+    assert '<a href="docs/report.html">docs/report.md</a>' in (out / "provenance.html").read_text(encoding="utf-8")
+    assert "<code>docs/report.md</code>" in (site / "provenance.html").read_text(encoding="utf-8")
     assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
     command.report(Store(hostile_database), command.Request(out))
     assert not (out / "docs").exists()
@@ -270,37 +222,29 @@ def test_served_documentation_alone_may_run_its_own_scripts(site: Path, tmp_path
 
 
 def test_what_changed_and_what_runs_printed_is_shown(hostile_database: Path, tmp_path: Path) -> None:
-    database = worked(Path(shutil.copy(hostile_database, tmp_path / "e.duckdb")))
-    assert run_embers("report", "--database", database, "--out", tmp_path / "site").returncode == 0
+    database = filled(Path(shutil.copy(hostile_database, tmp_path / "e.duckdb")), WORKED)
+    reported(database, tmp_path / "site")
     text = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert '<time datetime="2026-11-20T10:00:00Z">2026-11-20</time> <span class="status s-open_but_absent">' in text
     page = (tmp_path / "site" / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
-    assert "two &lt;b&gt;" in page
-    assert "answer 2 &lt;b&gt; <small>confidence 0.990" in page
+    for shown in (
+        "two &lt;b&gt;",
+        "answer 2 &lt;b&gt; <small>confidence 0.990",
+        "Commits between 2.0.1 and 2.1.2 (7; none was built)",
+        '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>',
+        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>',
+    ):
+        assert shown in page, shown
     assert "answer 1" not in page
-    assert "Commits between 2.0.1 and 2.1.2 (7; none was built)" in page
-    assert '<td>9</td><td class="text">Mend &lt;i&gt;</td><td class="text">a.cpp</td><td>pool</td>' in page
-    assert (
-        '<td>2.0.1</td><td class="v-occurs">yes</td><td class="num">3/3</td><td class="text">off &lt;i&gt;</td>' in page
-    )
-    entries = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry", {"a": atom_output.SPACE})
-    assert [entry.findtext("a:updated", None, {"a": atom_output.SPACE}) for entry in entries] == [
-        "2026-11-20T10:00:00Z"
-    ]
+    updated = ET.parse(tmp_path / "site" / feed.FILE).findall("a:entry/a:updated", {"a": atom_output.SPACE})
+    assert [element.text for element in updated] == ["2026-11-20T10:00:00Z"]
 
 
 def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_database: Path, tmp_path: Path) -> None:
-    study = tmp_path / "study"
+    study, out = tmp_path / "study", tmp_path / "site"
     study.mkdir()
     figure = {"id": "figure_1", "heading": "<b>First</b>", "notes": ["n = 3"]}
     table = {"id": "table_1", "heading": "Second", "notes": []}
-    (study / "study.json").write_text(json.dumps({"as_of": "2026-11-22", "items": 3, "figures": [figure, table]}))
-    (study / "figure_1.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (study / "table_1.csv").write_text("class,definition,items\n<i>memory</i>,a long sentence,3\n")
-    (study / "experiments.json").write_text(
-        json.dumps({"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []})
-    )
-    (study / "figure_8.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     claim = {
         "section": "III",
         "place": "table",
@@ -309,8 +253,16 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
         "ours": None,
         "unit": "bugs",
     }
-    claims = {"claims": [claim | {"verdict": "cannot_be_compared", "why": "missing"}], "verdicts": {"agrees": 0}}
-    (study / "claims.json").write_text(json.dumps(claims))
+    claim |= {"verdict": "cannot_be_compared", "why": "missing"}
+    for name, content in {
+        "study.json": {"as_of": "2026-11-22", "items": 3, "figures": [figure, table]},
+        "experiments.json": {"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []},
+        "claims.json": {"claims": [claim], "verdicts": {"agrees": 0}},
+    }.items():
+        (study / name).write_text(json.dumps(content))
+    for name in ("figure_1.svg", "figure_8.svg"):
+        (study / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (study / "table_1.csv").write_text("class,definition,items\n<i>memory</i>,a long sentence,3\n")
     call = {"build": "2.15.0", "op": "<b>add", "mode": "forward", "layout": "sliced", "reason": ""}
     call |= {"wrong": 0, "outside": 0, "died": 0, "refused": 0, "undecided": 0}
     rows = [
@@ -320,30 +272,30 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
         call | {"tested": 7, "build": "2.9.1", "op": "older"},
     ]
     pq.write_table(pa.Table.from_pylist(rows), study / hunt_map.FILE)
-    words = ("report", "--database", hostile_database, "--out", tmp_path / "site", "--study", study)
-    assert run_embers(*words).returncode == 0
-    covered = (tmp_path / "site" / "hunt_map.html").read_text(encoding="utf-8")
+    reported(hostile_database, out, "--study", study)
+    covered = (out / "hunt_map.html").read_text(encoding="utf-8")
     assert (
         '<code>&lt;b&gt;add</code></td><td class="num v-absent">✓ 1,200</td><td class="num v-occurs">✗ 2 of 30</td>'
         '<td class="text"><small>no gradient</small>'
     ) in covered
     assert "older" not in covered
-    text = (tmp_path / "site" / "study.html").read_text(encoding="utf-8")
-    assert 'src="study/figure_1.svg"' in text
-    assert "&lt;b&gt;First" in text
-    assert '<td>&lt;i&gt;memory&lt;/i&gt;</td><td class="num">3</td>' in text
-    assert '<a href="#f-table_1">Second</a>' in text
+    text = (out / "study.html").read_text(encoding="utf-8")
+    for shown in (
+        'src="study/figure_1.svg"',
+        "&lt;b&gt;First",
+        '<td>&lt;i&gt;memory&lt;/i&gt;</td><td class="num">3</td>',
+        '<a href="#f-table_1">Second</a>',
+        'src="study/figure_8.svg"',
+        "Figure 8: &lt;b&gt;slower&lt;/b&gt;",
+        '<td class="text">&lt;i&gt;Many&lt;/i&gt; <small>III, table</small></td><td class="num">101 bugs</td>',
+    ):
+        assert shown in text, shown
     assert "a long sentence" not in text
-    assert "a long sentence" in (tmp_path / "site" / "study" / "table_1.csv").read_text()
-    assert (tmp_path / "site" / "study" / "figure_1.svg").is_file()
-    assert 'src="study/figure_8.svg"' in text
-    assert "Figure 8: &lt;b&gt;slower&lt;/b&gt;" in text
     assert "cpu: no" not in text
-    assert (
-        '<td class="text">&lt;i&gt;Many&lt;/i&gt; <small>III, table</small></td><td class="num">101 bugs</td>' in text
-    )
-    (study / "claims.json").write_text("{}")
-    assert_clean_error(run_embers(*words), 3, "embers study claims")
-    (study / "claims.json").unlink()
-    (study / "study.json").write_text("[")
-    assert_clean_error(run_embers(*words), 3, "study.json")
+    assert "a long sentence" in (out / "study" / "table_1.csv").read_text()
+    assert (out / "study" / "figure_1.svg").is_file()
+    for name, broken, said in (("claims.json", "{}", "embers study claims"), ("study.json", "[", "study.json")):
+        (study / name).write_text(broken)
+        done = run_embers("report", "--database", hostile_database, "--out", out, "--study", study)
+        assert_clean_error(done, 3, said)
+        (study / name).unlink()

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from report_data import HOSTILE, NUMBER, classified, hostile, worked
+from helpers.browser import browser, missing  # noqa: F401 - a fixture
+from report_data import CLASSIFIED, HOSTILE, NUMBER, WORKED, filled, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
 from torch_embers.report import rules
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = [pytest.mark.filterwarnings("ignore::ResourceWarning")]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync")
 AXE = "axe-core@4.14.1"
 MAIN = ("index.html", "items.html", f"items/pytorch--pytorch-{NUMBER}.html", "releases.html", "releases/2.15.0.html")
 GROUPS = ("classes/*.html", "operators/*.html", "components/*.html")
@@ -32,36 +31,19 @@ PAGES = (*MAIN, *LISTS, *GROUPS)
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow phone": (360, 780)}
 
 
-def missing(what: str) -> None:
-    """Skip, or fail in CI."""
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
-
-
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A report of a small database with hostile texts, that was classified, and whose cases were run and bisected."""
     folder = tmp_path_factory.mktemp("browser")
-    database = classified(worked(hostile(catalog_template, folder / "e.duckdb")))
-    done = run_embers("report", "--database", database, "--out", folder / "site")
+    database = filled(shutil.copy(hostile_database, folder / "e.duckdb"), f"{WORKED};{CLASSIFIED}")
+    return reported(database, folder / "site")
+
+
+def reported(database: Path, out: Path) -> Path:
+    """A report of a database."""
+    done = run_embers("report", "--database", database, "--out", out)
     assert done.returncode == 0, done.stderr
-    return folder / "site"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium of the system, driven by Playwright."""
-    if not CHROMIUM:
-        missing("no Chromium: apt-get install chromium")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("no Playwright: pip install playwright")
-    with sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", *QUIET])
-        yield running
-        running.close()
+    return out
 
 
 class Watched:
@@ -199,9 +181,7 @@ def test_hostile_titles_are_text(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_kind_of_page_has_its_style_fits_the_window_and_loads_nothing_from_elsewhere(
-    browser: Any, site: Path, size: str
-) -> None:
+def test_every_kind_of_page_has_its_style_and_fits_the_window(browser: Any, site: Path, size: str) -> None:
     width, height = SIZES[size]
     with watching(browser, site, viewport={"width": width, "height": height}, has_touch=size != "desktop") as watched:
         for name in PAGES:
@@ -233,10 +213,10 @@ def test_titles_wrap_whole_in_rows_as_high_as_was_computed(browser: Any, site: P
 
 
 @pytest.fixture(scope="module")
-def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
+def odd_site(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A report with a title that no tracker takes, and an item of another repository with the same number."""
     folder = tmp_path_factory.mktemp("odd")
-    database = hostile(catalog_template, folder / "e.duckdb")
+    database = shutil.copy(hostile_database, folder / "e.duckdb")
     with duckdb.connect(database) as connection:
         connection.execute("UPDATE items SET title = repeat('A', 60000) WHERE number = ?", [NUMBER])
         connection.execute(
@@ -244,15 +224,11 @@ def odd_site(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -
             "FROM items WHERE number = ?",
             [NUMBER],
         )
-    done = run_embers("report", "--database", database, "--out", folder / "site")
-    assert done.returncode == 0, done.stderr
-    return folder / "site"
+    return reported(database, folder / "site")
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_a_title_of_60_kilobytes_and_a_second_repository_are_shown_in_the_table(
-    browser: Any, odd_site: Path, width: int
-) -> None:
+def test_a_title_of_60_kilobytes_and_a_second_repository_are_shown(browser: Any, odd_site: Path, width: int) -> None:
     with watching(browser, odd_site, viewport={"width": width, "height": 800}) as watched:
         page = watched.open(f"items.html#q={NUMBER}")
         named = page.locator("#rows a")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from report_data import HOSTILE, NUMBER, Page, hostile, inline
+from report_data import CASE, HOSTILE, NUMBER, Page, hostile_database, inline  # noqa: F401 - a fixture
 from torch_embers.report import command, places, rendering
 from torch_embers.store.store import Store
 
@@ -17,14 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-CASE = "pt84577_avg_pool3d_strided_out"
 AT = "TIMESTAMP '2026-11-19 10:00'"
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -> Path:
-    """A small database with hostile texts."""
-    return hostile(catalog_template, tmp_path_factory.mktemp("odd") / "e.duckdb")
 
 
 def with_hostile_runs(connection: duckdb.DuckDBPyConnection) -> None:
@@ -79,9 +72,9 @@ def without_builds(connection: duckdb.DuckDBPyConnection) -> None:
 
 @pytest.mark.parametrize("changes", [(with_hostile_runs, with_odd_items), (without_builds,)])
 def test_hostile_and_missing_rows_give_inert_pages(
-    database: Path, tmp_path: Path, changes: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...]
+    hostile_database: Path, tmp_path: Path, changes: tuple[Callable[[duckdb.DuckDBPyConnection], None], ...]
 ) -> None:
-    odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "below" / "site"
+    odd, out = shutil.copy(hostile_database, tmp_path / "e.duckdb"), tmp_path / "below" / "site"
     with duckdb.connect(odd) as connection:
         for change in changes:
             change(connection)
@@ -89,6 +82,8 @@ def test_hostile_and_missing_rows_give_inert_pages(
     assert list(inline({path: Page(path) for path in out.rglob("*.html")})) == []
     text = "".join(path.read_text(encoding="utf-8") for path in out.rglob("*.html"))
     assert "<script>globalThis" not in text
+    assert "&lt;script&gt;globalThis.hit" in text
+    assert "{{ 7 * 7 }}" in text  # templates are not made of data
     assert "<img src=x" not in text
     assert "\u202e" not in text
     assert {path.name for path in tmp_path.iterdir()} == {"below", "e.duckdb"}
@@ -113,10 +108,8 @@ ABSENT = {
 
 
 @pytest.mark.parametrize("absent", ABSENT)
-def test_a_database_that_lacks_whole_kinds_of_rows_gives_every_page(
-    database: Path, tmp_path: Path, absent: str
-) -> None:
-    odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "site"
+def test_a_database_without_whole_kinds_of_rows_gives_all(hostile_database: Path, tmp_path: Path, absent: str) -> None:
+    odd, out = shutil.copy(hostile_database, tmp_path / "e.duckdb"), tmp_path / "site"
     with duckdb.connect(odd) as connection:
         known = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         for table in ABSENT[absent] or (name for name in known if name != "schema_version"):
@@ -137,8 +130,8 @@ PRINTED = {
 """What runs may print: one each on another build."""
 
 
-def test_what_a_run_printed_is_shown_as_text_from_its_end(database: Path, tmp_path: Path) -> None:
-    odd, out = shutil.copy(database, tmp_path / "e.duckdb"), tmp_path / "site"
+def test_what_a_run_printed_is_shown_as_text_from_its_end(hostile_database: Path, tmp_path: Path) -> None:
+    odd, out = shutil.copy(hostile_database, tmp_path / "e.duckdb"), tmp_path / "site"
     with duckdb.connect(odd) as connection:
         query = "SELECT build FROM verdicts JOIN cases USING (case_hash) WHERE name = ? ORDER BY build"
         builds = [row[0] for row in connection.execute(query, [CASE]).fetchall()]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from helpers.browser import browser  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +22,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, check=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"})
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium of the system, driven by Playwright."""
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-        yield running
-        running.close()
 
 
 @pytest.mark.parametrize(("start", "width", "height"), [("index.html", 1280, 900), ("commands/study.html", 390, 844)])
@@ -53,8 +38,6 @@ def test_a_search_from_a_disk_finds_a_page(browser: Any, site: Path, start: str,
     first = page.locator(".md-search-result__link").first
     first.wait_for()
     assert "sandbox" in page.locator(".md-search-result__list").inner_text().lower()
-    if pictures := os.environ.get("PICTURES"):
-        page.screenshot(path=f"{pictures}/search-{start.partition('/')[0]}-{width}.png")
     first.click()
     page.wait_for_url(lambda url: not url.split("?")[0].split("#")[0].endswith(f"/{start}"))
     assert "sandbox" in page.locator("article").inner_text().lower()

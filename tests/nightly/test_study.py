@@ -5,8 +5,8 @@ Numbers are those of mini_study.py, counted by hand there and here.
 
 from __future__ import annotations
 
-import csv
 import json
+import sys
 from datetime import date
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -16,19 +16,20 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import mini_study
-from helpers.study import ANALYSIS, at, mini, numbers, study  # noqa: F401 - fixtures
 from mini_study import CRASH, REPO
-from support import example_count
+from support import ROOT, assert_clean_error, example_count, run_embers
 from torch_embers.store.store import Store
 from torch_embers.study import samples
 from torch_embers.study.claims import geometry
 from torch_embers.study.figures import definitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import duckdb
+
+    from support import Ended
 
 
 def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_closing() -> None:
@@ -41,33 +42,18 @@ def test_a_commit_that_closed_an_issue_is_a_patch_on_its_own_day_or_that_of_the_
     found = connection.execute(
         "SELECT number, sha, patched_at FROM study_patches WHERE sha IS NOT NULL ORDER BY number"
     ).fetchall()
-    assert found == [(50, "abc", at("2023-01-31")), (60, "abc", at("2023-01-31")), (110, "unknown", at("2025-03-03"))]
+    assert [(number, sha, f"{day:%Y-%m-%d}") for number, sha, day in found] == [
+        (50, "abc", "2023-01-31"),
+        (60, "abc", "2023-01-31"),
+        (110, "unknown", "2025-03-03"),
+    ]
 
 
 def test_releases_after_the_day_have_no_verdicts_yet() -> None:
     connection = mini_study.database()
-    with mini_study.small_facts():
-        samples.prepare(connection, samples.load(date(2025, 12, 31)))
+    sampled(connection, date(2025, 12, 31))
     found = connection.execute("SELECT DISTINCT version FROM study_verdicts ORDER BY ALL").fetchall()
     assert found == [("1.13.1",), ("2.1.2",), ("2.9.1",)]  # 2.10.0 came out in January 2026
-
-
-def test_for_an_earlier_day_only_a_dated_closing_counts(catalog_template: Path) -> None:
-    day = date(2024, 7, 31)
-    with Store(catalog_template).read() as connection:
-        samples.prepare(connection, samples.load(day))
-        then = connection.execute(
-            "SELECT k.closing, coalesce(i.closed_at::DATE, CASE WHEN d.disposition = 'fixed' AND d.evidence_kind <> 'comment' "
-            "THEN d.evidence_date END), count(*) FROM study_closings k "
-            "JOIN main.items i USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number) "
-            "WHERE i.state = 'closed' GROUP BY ALL"
-        ).fetchall()
-    assert {closing for closing, closed_on, _ in then if closed_on is None} == {None}
-    assert {closing for closing, closed_on, _ in then if closed_on and closed_on > day} == {"open"}
-    assert {closing for closing, closed_on, _ in then if closed_on and closed_on <= day} <= {
-        "closed as fixed",
-        "closed otherwise",
-    }
 
 
 @pytest.mark.parametrize(
@@ -109,15 +95,6 @@ def test_the_day_of_a_closing_that_was_mined_goes_before_that_of_the_evidence(ca
         samples.prepare(reader, samples.load(date(2024, 7, 31)))
         found = reader.execute("SELECT closing FROM study_closings WHERE number = 83149").fetchall()
     assert found == [("open",)], "the evidence is of 2023, the issue was closed in September 2024"
-
-
-def test_nothing_is_written_to_the_database() -> None:
-    connection = mini_study.database()
-    before = connection.execute("SELECT table_name, estimated_size FROM duckdb_tables() ORDER BY ALL").fetchall()
-    with mini_study.small_facts():
-        samples.prepare(connection, samples.load(mini_study.AS_OF))
-    kept = "SELECT table_name, estimated_size FROM duckdb_tables() WHERE NOT temporary ORDER BY ALL"
-    assert connection.execute(kept).fetchall() == before
 
 
 # ---- as of a day -------------------------------------------------------------------------------------------------------
@@ -162,13 +139,18 @@ def with_histories() -> duckdb.DuckDBPyConnection:
     return connection
 
 
+SAMPLES = ("paper", "today", "candidates", "closed", "bugs")
+
+
 def sampled(connection: duckdb.DuckDBPyConnection, day: date) -> dict[str, list[int]]:
     """The samples as of a day, and the stages before them."""
     with mini_study.small_facts():
         samples.prepare(connection, samples.load(day))
-    names = ("paper", "today", "candidates")
-    found = {name: numbers(connection, "SELECT number FROM study_sample WHERE sample = ?", name) for name in names}
-    return found | {name: numbers(connection, f"SELECT number FROM study_{name}") for name in ("closed", "bugs")}
+    rows = connection.execute(
+        "SELECT sample, number FROM study_sample UNION ALL SELECT 'closed', number FROM study_closed "
+        "UNION ALL SELECT 'bugs', number FROM study_bugs ORDER BY ALL"
+    ).fetchall()
+    return {name: [n for sample, n in rows if sample == name] for name in SAMPLES}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +164,7 @@ def sampled(connection: duckdb.DuckDBPyConnection, day: date) -> dict[str, list[
         ("2023-12-31", [3, 6, 8, 9], [3, 6, 8, 9], [3, 6, 8], [1, 3, 5, 6, 8, 9]),  # nothing is later
     ],
 )
-def test_the_tracker_is_rewound_to_the_day(
+def test_the_tracker_is_rewound(
     day: str, closed: list[int], bugs: list[int], patched: list[int], candidates: list[int]
 ) -> None:
     found = sampled(with_histories(), date.fromisoformat(day))
@@ -210,9 +192,10 @@ def test_the_study_s_own_time_is_rewound_and_today_is_not() -> None:
 
 def test_an_issue_closed_after_the_day_was_unpatched_until_the_day() -> None:
     connection = mini_study.database()
-    with mini_study.small_facts():
-        samples.prepare(connection, samples.load(date(2022, 8, 11)))
-    rows = connection.execute((ANALYSIS / "tables" / "known_patches.sql").read_text(encoding="utf-8")).fetchall()
+    sampled(connection, date(2022, 8, 11))
+    rows = connection.execute(
+        (ROOT / "analysis" / "tables" / "known_patches.sql").read_text(encoding="utf-8")
+    ).fetchall()
     assert rows[-1] == ("open", 1, 1, 2)  # 30, which has a patch, and 50, which was closed in September
 
 
@@ -257,17 +240,14 @@ def stored(items: Sequence[dict[str, Any]], *, history: bool) -> duckdb.DuckDBPy
     return connection
 
 
-SAMPLES = ("paper", "today", "candidates")
-
-
 @settings(max_examples=example_count(25), suppress_health_check=[HealthCheck.too_slow])
 @given(trackers(), DAYS, DAYS, st.booleans())
-def test_an_earlier_day_has_a_part_of_the_items_of_a_later_one(
+def test_an_earlier_day_has_a_part_of_the_items(
     items: list[dict[str, Any]], one: date, other: date, history: bool
 ) -> None:
     connection = stored(items, history=history)
     early, late = (sampled(connection, day) for day in sorted((one, other)))
-    for name in (*SAMPLES, "closed", "bugs"):
+    for name in SAMPLES:
         assert set(early[name]) <= set(late[name]), name
 
 
@@ -283,45 +263,44 @@ def test_a_day_of_a_database_with_histories_is_the_database_of_that_day(items: l
     assert sampled(stored(items, history=True), day) == sampled(stored(there, history=True), day)
 
 
+# ---- the command ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
+    """The command on the database counted by hand; writes to the folder ``out``."""
+    path = tmp_path / "mini.duckdb"
+    mini_study.database(path=path).close()
+
+    def call(*parts: str, out: str = "out") -> Ended:
+        day = () if parts == ("claims",) else ("--as-of", "2026-06-30")
+        return run_embers("study", *parts, "--database", path, "--out", tmp_path / out, *day)
+
+    with mini_study.small_facts():
+        yield call
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """All files of a folder."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_tables_are_written_and_printed(
-    study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert study("tables") == 0
+def test_tables_are_written_and_printed(study: Callable[..., Ended], tmp_path: Path) -> None:
+    done = study("tables")
+    assert done.returncode == 0
     made = contents(tmp_path / "out")
-    expected = {f"{e.id}.csv" for e in definitions.load() if e.kind == "table"} | {"study.json"}
-    assert expected <= set(made)
-    with (tmp_path / "out" / "table_1.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert rows[0] == {
-        "sample": "candidates",
-        "class": "memory",
-        "paper_name": "MEMORY",
-        "definition": "x",
-        "k": "7",
-        "n": "10",
-    } | {
-        "share": "70.0",
-        "low": "39.68",
-        "high": "89.22",
-    }
+    assert {f"{e.id}.csv" for e in definitions.load() if e.kind == "table"} | {"study.json"} <= set(made)
+    assert made["table_1.csv"].splitlines()[1] == b"candidates,memory,MEMORY,x,7,10,70.0,39.68,89.22"
     record = json.loads(made["study.json"])
     assert (record["as_of"], record["items"], record["frame"]["census"]) == ("2026-06-30", 24, False)
     assert all(outcome["numbers"] or outcome["insufficient_data"] for outcome in record["findings"])
-    printed = capsys.readouterr().out
-    assert "the study as of 2026-06-30: selected sample: 22 of 120 numbers" in printed
-    assert "Table I: Bug types of the data path" in printed
+    assert "the study as of 2026-06-30: selected sample: 22 of 120 numbers" in done.stdout
+    assert "Table I: Bug types of the data path" in done.stdout
 
 
-def test_the_same_study_gives_the_same_files_and_every_figure_its_pictures(
-    study: Callable[..., int], tmp_path: Path
-) -> None:
+def test_the_same_study_gives_the_same_files_and_pictures(study: Callable[..., Ended], tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        assert study("tables", "claims", "figures", out=folder) == 0
+        assert study("tables", "claims", "figures", out=folder).returncode == 0
     made = contents(tmp_path / "a")
     assert made == contents(tmp_path / "b")
     for definition in definitions.load():
@@ -329,26 +308,18 @@ def test_the_same_study_gives_the_same_files_and_every_figure_its_pictures(
         assert kinds == [definition.kind == "figure"] * 2, definition.id
 
 
-def test_a_folder_that_cannot_be_written_to_is_one_clean_line(
-    study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_that_cannot_be_written_to_is_one_clean_line(study: Callable[..., Ended], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for part in ("tables", "claims", "figures"):
-        assert study(part, out="file") == 3
-        error = capsys.readouterr().err
-        assert "choose another folder with --out" in error
-        assert error.count("\n") == 1
+        assert_clean_error(study(part, out="file"), 3, "choose another folder with --out")
 
 
 def test_without_matplotlib_tables_and_claims_are_there_and_pictures_are_asked_for(
-    study: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    study: Callable[..., Ended], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("matplotlib", "matplotlib.figure", "matplotlib.colors"):
-        monkeypatch.setitem(__import__("sys").modules, name, None)
-    assert study("tables", "claims", "figures") == 3
-    error = capsys.readouterr().err
-    assert "matplotlib: pip install 'torch-embers[study]'" in error
-    assert error.count("\n") == 1
+        monkeypatch.setitem(sys.modules, name, None)
+    assert_clean_error(study("tables", "claims", "figures"), 3, "matplotlib: pip install 'torch-embers[study]'")
     made = set(contents(tmp_path / "out"))
     assert {"table_1.csv", "figure_3.csv", "claims.csv", "study.json"} <= made
     assert not [name for name in made if name.endswith((".svg", ".png", ".part"))]

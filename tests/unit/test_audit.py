@@ -203,15 +203,12 @@ def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() ->
     assert {use.plain for use in uses_of("x[i], x[:, i], x[i + 1]").found if "getitem" in use.name} == {False}
 
 
-MHA, PADDING, LOGSUMEXP = (
-    "pt41508_mha_bucketed_mask_gradient",
-    "pt41508_mha_padding_gradient",
-    "pt31829_logsumexp_gradient",
-)
+MHA, PADDING = "pt41508_mha_bucketed_mask_gradient", "pt41508_mha_padding_gradient"
+LOGSUMEXP = "pt31829_logsumexp_gradient"
 NORMALIZE, REDUCE = "pt32137_normalize_half_zero", "scatter_reduce_mean_half"
 EMBEDDING, PUT = "embedding_gradient_low_precision", "pt156173_index_put_accumulate_low_precision"
 SDPA, NLL = "pt103963_sdpa_masked_row", "pt175084_nll_loss2d_backward_movedim"
-MASKED = "(x, x, x, attn_mask=mask)"
+MASKED = "nn.MultiheadAttention(4, 2)(x, x, x, attn_mask=mask)"
 HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 
 
@@ -219,24 +216,16 @@ HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
     ("code", "case", "near"),
     [
         # every ordinary way to a class of torch
-        (f"import torch\nth = torch\nth.nn.MultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (f"import torch\nnn, F = torch.nn, torch.nn.functional\nnn.MultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (f"import torch\nnn: object = torch.nn\nnn.MultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (f"from torch.nn.modules.activation import MultiheadAttention\nMultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (
-            f"import importlib\nt = importlib.import_module('torch')\nt.nn.MultiheadAttention(4, 2){MASKED}",
-            MHA,
-            "calls",
-        ),
-        (f"from .common import torch\ntorch.nn.MultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (f"torch.nn.MultiheadAttention(4, 2){MASKED}  # a part of a file, as people send it", MHA, "calls"),
-        (f"\ufeffimport torch\ntorch.nn.MultiheadAttention(4, 2){MASKED}", MHA, "calls"),
-        (
-            f"from torch import nn\ndef f():\n    from paddle import nn\nnn.MultiheadAttention(4, 2){MASKED}",
-            MHA,
-            "calls",
-        ),
-        (f"from torch import nn\nclass Mine(nn.MultiheadAttention):\n    pass\nlayer{MASKED}", MHA, "calls"),
+        (f"import torch\nth = torch\nth.{MASKED}", MHA, "calls"),
+        (f"import torch\nnn, F = torch.nn, torch.nn.functional\n{MASKED}", MHA, "calls"),
+        (f"import torch\nnn: object = torch.nn\n{MASKED}", MHA, "calls"),
+        (f"from torch.nn.modules.activation import MultiheadAttention\n{MASKED.removeprefix('nn.')}", MHA, "calls"),
+        (f"import importlib\nt = importlib.import_module('torch')\nt.{MASKED}", MHA, "calls"),
+        (f"from .common import torch\ntorch.{MASKED}", MHA, "calls"),
+        (f"torch.{MASKED}  # a part of a file, as people send it", MHA, "calls"),
+        (f"\ufeffimport torch\ntorch.{MASKED}", MHA, "calls"),
+        (f"from torch import nn\ndef f():\n    from paddle import nn\n{MASKED}", MHA, "calls"),
+        ("from torch import nn\nclass Mine(nn.MultiheadAttention):\n    pass\nlayer(x, attn_mask=m)", MHA, "calls"),
         # what is handed on or asked for is no call; a file without torch may be given tensors
         ("def f(x): return (x - float('inf')).logsumexp(-1)", LOGSUMEXP, "may call"),
         ("import numpy\ndef f(x): return (x - float('inf')).logsumexp(-1)", LOGSUMEXP, None),

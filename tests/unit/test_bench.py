@@ -38,9 +38,7 @@ def test_warm_up_is_not_counted_and_a_ratio_is_the_other_way_by_ours() -> None:
     assert found["ratios"] == {"plain": 3}
 
 
-def test_a_relative_path_of_an_interpreter_is_one_from_everywhere(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_relative_path_of_an_interpreter_holds_everywhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     @contextmanager
     def fake(given: measures.Given) -> Iterator[list[measures.Comparison]]:
         def start() -> float:

@@ -26,9 +26,8 @@ def test_workflows_pin_each_action_by_commit_and_ask_for_read_access_only() -> N
         text = path.read_text(encoding="utf-8")
         used = re.findall(r"(?m)^ *(?:- )?uses: (.+)$", text)
         assert used, path.name
-        assert [use for use in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use)] == [], (
-            path.name
-        )
+        for use in used:
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", use), (path.name, use)
         assert re.findall(r"(?m)^permissions:\n((?: +.+\n)+)", text) == ["  contents: read\n"], path.name
         wanted = ["issues: write"] if path.stem == "recheck" else []
         assert re.findall(r"[a-z-]+: write", text) == wanted, "one job, off by default"

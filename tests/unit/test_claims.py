@@ -22,76 +22,30 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.study.claims.verdicts import Report, Result
-
-REPO = "pytorch/pytorch"
-
-
-def of(report: Report, name: str) -> Result:
-    return next(r for r in report.results if r.claim.id == name)
-
 
 # ---- queries on a database that is counted by hand -------------------------------------------------------------------
 
-ITEMS = [
-    # number, kind, state, created, closed, label
-    (1, "issue", "closed", "2022-02-01", "2022-03-01", "module: crash"),
-    (2, "pull", "closed", "2022-02-02", "2022-03-01", None),
-    (3, "issue", "closed", "2021-05-01", "2021-06-01", "module: correctness (silent)"),
-    (4, "pull", "closed", "2021-05-02", "2021-06-01", None),
-    (5, "issue", "closed", "2023-01-01", None, "module: regression"),  # closed in time: its patch says so
-    (6, "pull", "closed", "2023-01-02", "2023-02-01", None),
-    (7, "issue", "closed", "2020-05-01", "2020-06-01", "module: correctness (silent)"),  # no patch
-    (8, "issue", "closed", "2019-05-01", "2019-06-01", "triaged"),  # nobody called it a bug
-    (9, "issue", "open", "2021-01-01", None, "module: crash"),
-    (10, "issue", "closed", "2018-01-01", None, "module: crash"),  # the day is not known, and there is no patch
-    (11, "issue", "closed", "2021-01-01", "2021-02-01", "module: regression"),  # computation
-    (12, "issue", "closed", "2017-05-01", "2024-12-01", "triaged"),  # too late
-    (13, "issue", "closed", "2022-08-01", "2022-09-01", "module: crash"),
-    (14, "pull", "closed", "2022-08-02", "2022-09-01", None),
-    (15, "issue", "closed", "2022-09-01", "2022-10-01", "module: crash"),  # not about the data path
-    (16, "pull", "open", "2024-07-30", None, None),
-    (17, "issue", "closed", "2024-09-01", "2024-09-02", "module: crash"),  # after the study
-    (18, "issue", "closed", "2021-03-01", None, "module: crash"),  # patched after the study
-    (19, "pull", "closed", "2024-10-01", "2024-10-02", None),
-]
-GOLD = {
-    1: {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "crash"},
-    3: {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "silent_correctness"},
-    5: {"bug_type": "logical", "consequence": "silent_correctness"},
-    13: {
-        "bug_type": "memory",
-        "memory_type": "segment_fault",
-        "memory_subtype": "invalid_memory_address",
-        "consequence": "crash",
-    },
-}
-FIXES = [(2, 1), (4, 3), (6, 5), (14, 13), (19, 18)]
+EARLY_2022 = 46
+"""A patched memory bug that the study leaves out of its half years; it stands among the items of mini_study.py."""
 
 
 @pytest.fixture(scope="module")
 def items() -> Iterator[duckdb.DuckDBPyConnection]:
-    """The items above, in the real schema."""
-    connection = mini_study.empty()
-    mini_study.add_items(connection, [(*item[:5], [item[5]] if item[5] else [], "x") for item in ITEMS])
-    parts = [(item[0], "computation" if item[0] == 11 else "data_path") for item in ITEMS if item[0] != 15]
-    mini_study.add_components(connection, [(number, part, "sparse", True, "path") for number, part in parts])
-    mini_study.add_links(connection, [(fix, None, "fixes", bug) for fix, bug in FIXES])
-    for number, labels in GOLD.items():
-        said = {
-            scheme: {("automated", "a"): value, ("automated", "b"): "other", ("human", "c"): value}
-            for scheme, value in labels.items()
-        }
-        mini_study.add_gold(connection, {number: said})
-    unsaid: dict[str, Any] = {"repo": REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
-    mini_study.insert(connection, "catalog", "number backends", [(3, ["cuda"])], **unsaid)
-    for tag, day, lines in (
-        ("v1.3.0", "2019-10-10", 100),
-        ("v2.4.0", "2024-07-24", 700),
-        ("v2.9.0", "2025-10-15", 900),
-    ):
-        same = {"repo": REPO, "tag": tag, "tagged_at": day, "component": "computation", "files": 1}
-        mini_study.insert(connection, "code_sizes", "subcomponent lines", [("a", lines), ("b", 1)], **same)
+    """The items of mini_study.py: 10 40 60 70 are patched bugs; and 46."""
+    connection = mini_study.database(clone=True)
+    mini_study.add_items(
+        connection, [(EARLY_2022, "issue", "closed", "2022-02-01", "2022-03-01", [mini_study.CRASH], "x")]
+    )
+    mini_study.add_components(connection, [(EARLY_2022, "data_path", "sparse", True, "label")])
+    mini_study.add_links(connection, [(41, None, "fixes", EARLY_2022)])
+    labels = {"bug_type": "memory", "memory_type": "segment_fault", "memory_subtype": "invalid_memory_address"}
+    labels["consequence"] = "crash"
+    mini_study.add_gold(connection, [(EARLY_2022, scheme, {mini_study.ONE: value}) for scheme, value in labels.items()])
+    unsaid: dict[str, Any] = {"repo": mini_study.REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
+    mini_study.insert(connection, "catalog", "number backends", [(40, ["cuda"])], **unsaid)
+    later = ("v2.9.0", "2025-10-15", "computation", "autograd", 9000)
+    columns = "tag tagged_at component subcomponent lines"
+    mini_study.insert(connection, "code_sizes", columns, [later], repo=mini_study.REPO, files=1)
     yield connection
     connection.close()
 
@@ -100,10 +54,8 @@ def items() -> Iterator[duckdb.DuckDBPyConnection]:
 def mini(items: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same database with the claims' own temporary tables, which no other connection sees."""
     connection = items.cursor()
-    verdicts.prepare(
-        connection,
-        definitions.load().model_copy(update={"references": tuple(Reference(ref=n, number=n) for n in (1, 2, 3, 13))}),
-    )
+    cited = tuple(Reference(ref=ref, number=number) for ref, number in ((1, 10), (2, 11), (3, 40), (13, 60)))
+    verdicts.prepare(connection, definitions.load().model_copy(update={"references": cited}))
     yield connection
     connection.close()
 
@@ -143,31 +95,33 @@ def test_every_reference_to_a_thread_is_an_entry_of_the_catalog() -> None:
 
 
 COUNTED: list[tuple[str, dict[str, Any], tuple[Any, ...]]] = [
-    ("frame", {}, (18, 18, date(2024, 7, 31))),  # 18 is the last number from before August 2024
-    ("closed_issues", {}, (6,)),  # 1 3 5 7 8 13
-    ("bugs", {}, (5,)),  # 1 3 5 7 13
-    ("patched_bugs", {}, (4,)),  # 1 3 5 13
-    ("class_share", {"scheme": "bug_type", "class": "memory", "within": ""}, (3, 4, 4)),
-    ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": ""}, (2, 3, 4)),
-    ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": "bug_type=memory"}, (2, 3, 3)),
-    ("class_share", {"scheme": "consequence", "class": "crash", "within": "bug_type=memory"}, (2, 3, 3)),
-    ("pair_count", {"memory_type": "non_contiguous", "consequence": "silent_correctness"}, (1,)),
+    ("frame", {}, (19, 100, date(2024, 7, 31))),  # 100 is the last number from before August 2024
+    ("closed_issues", {}, (9,)),  # 10 25 26 40 46 50 60 70 90
+    ("bugs", {}, (6,)),  # 10 40 46 50 60 70
+    ("patched_bugs", {}, (5,)),  # all but 50
+    ("class_share", {"scheme": "bug_type", "class": "memory", "within": ""}, (4, 5, 5)),  # all but 60
+    ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": ""}, (3, 4, 5)),  # 10 40 70
+    ("class_share", {"scheme": "memory_type", "class": "non_contiguous", "within": "bug_type=memory"}, (3, 4, 4)),
+    ("class_share", {"scheme": "consequence", "class": "crash", "within": "bug_type=memory"}, (2, 4, 4)),  # 10 46
+    ("pair_count", {"memory_type": "non_contiguous", "consequence": "silent_correctness"}, (2,)),  # 40 70
     ("pair_count", {"memory_type": "segment_fault", "consequence": "runtime_error"}, (0,)),
-    ("non_contiguous", {"backend": ""}, (2,)),
+    ("non_contiguous", {"backend": ""}, (1,)),  # 40; 10 is older, 70 has no day
     ("non_contiguous", {"backend": "cuda"}, (1,)),
+    ("non_contiguous", {"backend": "mps"}, (0,)),
     ("memory_bugs_of_half_year", {"first": "2022-01-01", "last": "2022-06-30"}, (1,)),
-    ("memory_bugs_of_half_year", {"first": "2023-01-01", "last": "2023-06-30"}, (0,)),
-    ("half_years_with_memory_bugs", {}, (2,)),  # 2021 H1, 2022 H2; 2022 H1 is left out
-    ("components_compared", {}, (7, 8, 8)),  # 1 3 5 7 10 13 18; and 11
-    ("frequent_subtypes", {}, (1, 1, 3)),
-    ("references_as_bugs", {"first": 1, "last": 3}, (2,)),  # 2 fixes 1
+    ("memory_bugs_of_half_year", {"first": "2023-01-01", "last": "2023-06-30"}, (0,)),  # 60 is logical
+    ("half_years_with_memory_bugs", {}, (1,)),  # that of 40, not that of 46
+    ("components_compared", {}, (8, 9, 9)),  # 10 20 40 46 50 60 70 100; and 55
+    ("frequent_subtypes", {}, (1, 2, 4)),  # 46, not 10
+    ("references_as_bugs", {"first": 1, "last": 3}, (2,)),  # 11 fixes 10
     ("references_as_bugs", {"first": 2, "last": 13}, (3,)),
-    ("cited_year", {"which": "first", "from": 1, "to": 13}, (2021,)),
-    ("cited_year", {"which": "last", "from": 1, "to": 3}, (2022,)),
-    ("code_size", {"part": "computation", "which": "first"}, (101,)),
-    ("code_size", {"part": "computation", "which": "last"}, (701,)),
-    ("code_size", {"part": "a", "which": "last"}, (700,)),
-    ("code_size", {"part": "data_path_strict", "which": "last"}, (None,)),
+    ("cited_in_sample", {"first": 1, "last": 3}, (2,)),  # 11 is a pull request
+    ("cited_year", {"which": "first", "from": 1, "to": 13}, (2019,)),
+    ("cited_year", {"which": "last", "from": 1, "to": 3}, (2021,)),
+    ("code_size", {"part": "data_path", "which": "first"}, (110,)),
+    ("code_size", {"part": "computation", "which": "last"}, (3000,)),
+    ("code_size", {"part": "sparse", "which": "last"}, (500,)),
+    ("code_size", {"part": "storage", "which": "last"}, (None,)),
 ]
 
 
@@ -236,8 +190,7 @@ def test_a_check_that_decides_makes_the_number_impossible_whatever_our_figure_sa
 
 def test_a_check_that_does_not_decide_leaves_the_verdict_alone() -> None:
     made = study(checks=[{"check": "fits_into", "parts": ["x"], "whole": 9}])
-    claim = made.claims[0]
-    found = verdicts.decide(claim, Ours(10, "database"), checks.run(made, claim), ALL, 0.95)
+    found = verdicts.decide(made.claims[0], Ours(10, "database"), checks.run(made, made.claims[0]), ALL, 0.95)
     assert (found.verdict, found.checks[0].text) == ("agrees", "10 do not fit into the 9 there are")
 
 
@@ -296,11 +249,19 @@ def test_a_query_that_does_not_exist_or_fails_is_named(mini: duckdb.DuckDBPyConn
 
 
 def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duckdb.DuckDBPyConnection) -> None:
+    known = {
+        number for (number,) in mini.execute("SELECT number FROM items WHERE repo = ?", [mini_study.REPO]).fetchall()
+    }
+    missing = [(n, "pull", "open", None, None, [], "x") for n in range(1, 101) if n not in known]
+    mini.execute("BEGIN")
+    mini_study.add_items(mini, missing)
     found = verdicts.evaluate(mini, definitions.load())
-    assert found.frame == Frame(18, 18, census=True)
-    assert of(found, "closed_issues").verdict == "differs"
-    assert of(found, "closed_issues").why == "3089 printed, 6 by us"
-    shares = of(found, "non_contiguous_share")
-    assert shares.verdict == "agrees"  # 2 of 3 says little, and what it says does not contradict 30.2 %
-    assert claims_table.ours(shares, selected=False).startswith("2 of 3: 66.7 % [20.8, 93.9], database")
-    assert of(found, "memory_half_years").verdict == "differs"
+    mini.execute("ROLLBACK")
+    results = {result.claim.id: result for result in found.results}
+    assert found.frame == Frame(100, 100, census=True)
+    assert results["closed_issues"].verdict == "differs"
+    assert results["closed_issues"].why == "3089 printed, 9 by us"
+    shares = results["non_contiguous_share"]
+    assert shares.verdict == "agrees"  # 3 of 4 says little, and what it says does not contradict 30.2 %
+    assert claims_table.ours(shares, selected=False).startswith("3 of 4: 75.0 % [30.1, 95.4], database")
+    assert results["memory_half_years"].verdict == "differs"

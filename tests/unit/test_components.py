@@ -39,14 +39,15 @@ SHIPPED = Components.load()
         ("torch/autograd/function.py", ("computation", "autograd", False)),
         ("torch/nn/modules/conv.py", ("computation", "nn", False)),
         ("torch/optim/adam.py", ("computation", "optim", False)),
-        *(
-            (path, None)
-            for path in ("", "/", "README.md", "torch/utilsx/a.py", "xtorch/utils/a.py", "docs/c10/core/a.md")
-        ),
     ],
 )
-def test_the_longest_path_decides(path: str, expected: tuple[str, str, bool] | None) -> None:
-    assert SHIPPED.by_path(path) == (Component(*expected) if expected else None)
+def test_the_longest_path_decides(path: str, expected: tuple[str, str, bool]) -> None:
+    assert SHIPPED.by_path(path) == Component(*expected)
+
+
+def test_other_paths_are_no_part() -> None:
+    others = ("", "/", "README.md", "torch/utilsx/a.py", "xtorch/utils/a.py", "docs/c10/core/a.md")
+    assert [path for path in others if SHIPPED.by_path(path)] == []
 
 
 def test_labels_match_in_any_case_and_others_say_nothing() -> None:
@@ -79,16 +80,11 @@ def test_words_of_a_report_name_a_part_of_the_data_path(title: str, body: str, s
     assert sub in found
 
 
-@pytest.mark.parametrize(
-    ("title", "body"),
-    [
-        ("the docs are unclear", "nn.Conv2d(1, 2, 3, stride=1); DataLoader(d, num_workers=2, pin_memory=True)"),
-        ("a question", "discontiguous words, besegfaulted, indexes of stock, .cuda() and torch.save(x)"),
-        (None, None),
-    ],
-)
-def test_words_in_passing_name_nothing(title: str | None, body: str | None) -> None:
-    assert SHIPPED.by_text(title, body) == []
+def test_words_in_passing_name_nothing() -> None:
+    code = "nn.Conv2d(1, 2, 3, stride=1); DataLoader(d, num_workers=2, pin_memory=True)"
+    words = "discontiguous words, besegfaulted, indexes of stock, .cuda() and torch.save(x)"
+    for title, body in (("the docs are unclear", code), ("a question", words), (None, None)):
+        assert SHIPPED.by_text(title, body) == [], title
 
 
 def test_needed_words_never_hide_a_match() -> None:
@@ -107,33 +103,25 @@ def test_any_text_gives_each_component_at_most_once(title: str, body: str) -> No
     assert len(parts) == len(set(parts))
 
 
-def text_rule(pattern: str) -> dict[str, str]:
-    return {"id": "t", "sub": "a", "in": "any", "pattern": pattern, "reason": "r"}
-
-
-def broken(**changes: Any) -> dict[str, Any]:
-    base: dict[str, Any] = {
-        "subcomponent": [{"name": "a", "component": "data_path", "meaning": "m"}],
-        "path": [{"path": "x", "sub": "a", "reason": "r"}],
-    }
-    return base | changes
+NAMED, PLACED = {"name": "a", "component": "data_path", "meaning": "m"}, {"path": "x", "sub": "a", "reason": "r"}
+RULE = {"id": "t", "sub": "a", "in": "any", "reason": "r"}
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    ("changes", "complaint"),
     [
+        ({"path": [PLACED | {"sub": "b"}]}, "path \"x\": sub: unknown sub-component 'b'"),
         (
-            broken(subcomponent=[{"name": "a", "component": "other", "meaning": "m"}]),
+            {"subcomponent": [NAMED | {"component": "y"}]},
             "subcomponent \"a\": component: Input should be 'data_path' or 'computation'",
         ),
-        (broken(path=[{"path": "x", "sub": "b", "reason": "r"}]), "path \"x\": sub: unknown sub-component 'b'"),
-        (broken(path=[{"path": "x", "sub": "a", "reason": "r"}] * 2), "path 'x': more than one entry"),
-        (broken(path=[{"sub": "a", "reason": "r"}]), "path number 1: path: Field required"),
-        (broken(text=[text_rule("x+")]), 'text "t": pattern: every repetition needs an upper bound: x+'),
-        (broken(text=[text_rule("(")]), 'text "t": pattern: missing ), unterminated subpattern at position 0: ('),
+        ({"path": [{"sub": "a", "reason": "r"}]}, "path number 1: path: Field required"),
+        ({"path": [PLACED] * 2}, "path 'x': more than one entry"),
+        ({"text": [RULE | {"pattern": "x+"}]}, 'text "t": pattern: every repetition needs an upper bound: x+'),
+        ({"text": [RULE | {"pattern": "("}]}, 'text "t": pattern: missing ), unterminated subpattern at position 0: ('),
     ],
 )
-def test_a_bad_table_is_refused_with_file_entry_and_key(data: dict[str, Any], complaint: str) -> None:
+def test_a_bad_table_is_refused_with_file_entry_and_key(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError) as caught:
-        toml_models.validate(Components, data, components.FILE)
+        toml_models.validate(Components, {"subcomponent": [NAMED], "path": [PLACED]} | changes, components.FILE)
     assert str(caught.value) == f"data/components.toml: {complaint}"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd
 import pytest
 
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.store.export import FORMATS, export
-from torch_embers.store.records import Batch, Comment, Event, Item, Reject
+from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 REPO = "pytorch/pytorch"
 TEXTS = ["plain", "", None, 'a "quoted", text', "two\r\nlines\n", "NULL", "é 🔥 \\ \t", "'", "-1", "x" * 100_000]
+DRAFTS, LABELS = (None, True, False), (None, (), ("a, b", 'c"d', "it's"))
+DAY = "2024-01-23T12:00:00.123456Z"
 
 
 @pytest.fixture(scope="module")
@@ -26,29 +28,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A database with every awkward text."""
     store = Store(tmp_path_factory.mktemp("export") / "it's.duckdb")
     items = [
-        Item(
-            REPO,
-            number,
-            title=text,
-            body=text,
-            state="open",
-            is_draft=[None, True, False][number % 3],
-            created_at="2024-01-23T12:00:00.123456Z",
-            labels=[None, (), ("a, b", 'c"d', "it's")][number % 3],
-        )
-        for number, text in enumerate(TEXTS, start=1)
+        Item(REPO, n, title=text, body=text, is_draft=DRAFTS[n % 3], created_at=DAY, labels=LABELS[n % 3])
+        for n, text in enumerate(TEXTS, start=1)
     ]
-    events = [Event(REPO, 1, "1", "labeled", label="a, b", created_at="2024-01-23T12:00:00Z")]
-    comments = [Comment(REPO, 1, str(n), body=text or "") for n, text in enumerate(TEXTS)]
     with store.writer("test", create=True) as writer:
-        writer.commit(
-            Batch(
-                items=items,
-                events=events,
-                comments=comments,
-                rejects=[Reject("f:1", 1, "no JSON", "{", source="jsonl")],
-            )
-        )
+        writer.commit(Batch(items=items))
     return store
 
 
@@ -62,33 +46,15 @@ def read_back(path: Path, names: list[str]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_items_come_back_as_they_are(store: Store, tmp_path: Path, form: str) -> None:
+def test_items_come_back_as_they_are_and_lists_and_times_with_type(store: Store, tmp_path: Path, form: str) -> None:
     export(store, tmp_path, form, ("items",))
-    found = read_back(tmp_path / f"items.{form}", ["title", "body", "number::INTEGER", "is_draft::BOOLEAN"])
-    draft = [None, True, False]
-    assert found == [(t, t, n, draft[n % 3]) for n, t in enumerate(TEXTS, start=1)]
-
-
-@pytest.mark.parametrize("form", ["parquet", "jsonl"])
-def test_lists_and_times_keep_their_type(store: Store, tmp_path: Path, form: str) -> None:
-    export(store, tmp_path, form, ("items",))
-    found = read_back(tmp_path / f"items.{form}", ["labels", "epoch_us(created_at::TIMESTAMP)"])
-    labels = [None, [], ["a, b", 'c"d', "it's"]]
-    assert [row[0] for row in found] == [labels[n % 3] for n in range(1, len(TEXTS) + 1)]
-    assert {row[1] for row in found} == {1706011200123456}
-
-
-def test_pandas_reads_the_same_rows_from_all_formats(store: Store, tmp_path: Path) -> None:
-    for form in FORMATS:
-        export(store, tmp_path, form, ("items", "labels", "comments"))
-    for table, key in (("items", "number"), ("labels", "name"), ("comments", "body")):
-        parquet = pd.read_parquet(tmp_path / f"{table}.parquet")
-        csv = pd.read_csv(tmp_path / f"{table}.csv", keep_default_na=False, dtype=str)
-        lines = pd.read_json(tmp_path / f"{table}.jsonl", lines=True, dtype=False)
-        assert list(parquet.columns) == list(csv.columns) == list(lines.columns)
-        expected = sorted(map(str, parquet[key]))
-        assert sorted(csv[key]) == expected
-        assert sorted(map(str, lines[key])) == expected
+    path = tmp_path / f"items.{form}"
+    found = read_back(path, ["title", "body", "number::INTEGER", "is_draft::BOOLEAN"])
+    assert found == [(t, t, n, DRAFTS[n % 3]) for n, t in enumerate(TEXTS, start=1)]
+    if form != "csv":
+        day = datetime.fromisoformat(DAY).replace(tzinfo=None)
+        lists = [None if LABELS[n % 3] is None else list(LABELS[n % 3]) for n in range(1, len(TEXTS) + 1)]
+        assert read_back(path, ["labels", "created_at::TIMESTAMP"]) == [(found, day) for found in lists]
 
 
 def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: Store, tmp_path: Path) -> None:
@@ -109,9 +75,7 @@ def test_exporting_again_replaces_the_files_and_leaves_strangers_alone(store: St
         ("csv", "sync_state", "no table"),
     ],
 )
-def test_an_unknown_format_or_table_is_refused_before_anything_is_written(
-    store: Store, tmp_path: Path, form: str, table: str, said: str
-) -> None:
+def test_unknown_formats_and_tables_are_refused(store: Store, tmp_path: Path, form: str, table: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         export(store, tmp_path / "out", form, ("items", table))
     assert not (tmp_path / "out").exists()
@@ -140,16 +104,7 @@ def test_a_view_of_a_foreign_database_reads_no_file_of_this_machine(store: Store
     assert not list((tmp_path / "out").glob("*"))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "COPY (SELECT 1) TO '{}'",
-        "ATTACH '{}' AS other",
-        "SELECT * FROM read_csv('{}')",
-        "SET enable_external_access = true",
-    ],
-)
-def test_no_statement_reaches_another_file(store: Store, tmp_path: Path, statement: str) -> None:
+def test_no_statement_may_allow_itself_other_files(store: Store) -> None:
+    """That COPY, ATTACH and readers of files are refused is a promise."""
     with store.read() as connection, pytest.raises((duckdb.Error, EmbersError)):
-        connection.execute(statement.format(tmp_path / "other"))
-    assert not (tmp_path / "other").exists()
+        connection.execute("SET enable_external_access = true")

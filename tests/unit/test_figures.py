@@ -88,9 +88,6 @@ def test_queries_count_what_was_counted_by_hand(prepared: duckdb.DuckDBPyConnect
         rows = tables.query(prepared, FIGURES[name])
         told += [f"{name}: {why}", *(" | ".join(map(str, row.values())) for row in rows), ""]
     assert_snapshot("figures.txt", "\n".join(told))
-
-
-def test_every_query_is_a_figure_and_was_counted_by_hand() -> None:
     assert set(QUERIES) == set(FIGURES) == set(COUNTED)
 
 
@@ -118,15 +115,10 @@ def test_a_share_stands_with_its_interval_and_not_below_the_limit() -> None:
 def pairs(counts: dict[tuple[str, str], int], other: str = "two", start: int = 0) -> list[Row]:
     """Answers of two annotators on items of their own, as agreement.sql gives them."""
     answers = [pair for pair, k in counts.items() for _ in range(k)]
+    kinds = {"study": "paper"}
+    same = {"scheme": "bug_type", "repo": mini_study.REPO}
     return [
-        {
-            "scheme": "bug_type",
-            "annotator": who,
-            "kind": "paper" if who == "study" else "automated",
-            "repo": mini_study.REPO,
-            "number": number,
-            "value": value,
-        }
+        same | {"annotator": who, "kind": kinds.get(who, "automated"), "number": number, "value": value}
         for number, pair in enumerate(answers, start)
         for who, value in zip(("one", other), pair, strict=True)
     ]
@@ -150,15 +142,10 @@ def test_kappa_of_two_annotators() -> None:
 def test_agreement_with_the_paper_comes_first_and_is_no_part_of_alpha() -> None:
     rows = pairs({("a", "a"): 10, ("b", "b"): 6, ("a", "b"): 4})
     made = computed("kappa", rows + pairs({("a", "a"): 12, ("b", "b"): 8}, "study", start=100))
-    assert [(row["with"], row["other"], row["same"]) for row in made.rows] == [
-        ("paper", "study", 20),
-        ("programs", "two", 16),
-    ]
-    assert [row["alpha"] is None for row in made.rows] == [True, False]
+    rows = [(row["with"], row["other"], row["same"], row["alpha"] is None) for row in made.rows]
+    assert rows == [("paper", "study", 20, True), ("programs", "two", 16, False)]
     [alone] = computed("kappa", pairs({("a", "a"): 20}, "study")).rows
-    assert (alone["n"], alone["same"], alone["kappa"], alone["low"]) == (20, 20, None, None), (
-        "the paper has one class only"
-    )
+    assert (alone["n"], alone["same"], alone["kappa"], alone["low"]) == (20, 20, None, None)  # one class only
 
 
 def test_a_difference_of_shares_stands_only_where_both_sides_are_large_enough() -> None:
@@ -182,46 +169,36 @@ def test_intervals_of_several_differences_hold_together() -> None:
     assert made.notes == ("intervals of 37 differences that hold together at 95 % (Bonferroni: each at 99.86%)",)
 
 
-def fake_confusion(scheme: str) -> Confusion:
-    return Confusion(scheme, ("a", "b"), ((80.0, 20.0), (10.0, 90.0)), 200, 200, "l", {}, "s")
+def corrected(monkeypatch: pytest.MonkeyPatch, *rows: tuple[str, int, int], errors: Any = ((80, 20), (10, 90))) -> Any:
+    """Classes with their predicted and labelled items, where the classifier makes these errors."""
+    classes = tuple("abcd"[: len(errors)])
+    measured = Confusion("x", classes, errors, sum(map(sum, errors)), 1, "l", {}, "s")
+    monkeypatch.setattr(confusions, "load", lambda _: measured)
+    return computed("corrected", [{"scheme": "x", "class": c, "predicted": k, "labelled": n} for c, k, n in rows])
 
 
 def test_predictions_are_corrected_by_the_errors_of_the_classifier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confusions, "load", fake_confusion)
-    rows = [
-        {"scheme": "x", "class": "a", "predicted": 60, "labelled": 3},
-        {"scheme": "x", "class": "b", "predicted": 40, "labelled": 4},
-        {"scheme": "y", "class": "a", "predicted": 99, "labelled": 0},
-    ]
-    made = computed("corrected", rows)
+    made = corrected(monkeypatch, ("a", 60, 3), ("b", 40, 4))
     a, b = made.rows
     # rates with one item spread over each row: 80.5 and 10.5 of 101; 0.6 = p 80.5/101 + (1 - p) 10.5/101
     assert (a["raw"], a["corrected"]) == (60.0, pytest.approx(100 * (60.6 - 10.5) / 70))
     assert a["corrected"] + b["corrected"] == pytest.approx(100)
     assert a["corrected_low"] < a["corrected"] < a["corrected_high"]
     assert (a["n"], a["predicted"], a["labelled"], b["labelled"]) == (100, 60, 3, 4)
-    assert made.notes == (f"x: {COUNTED_ERRORS}", "y: insufficient data: 99 predictions, 100 are needed")
+    assert made.notes == (f"x: {COUNTED_ERRORS}",)
+    assert corrected(monkeypatch, ("a", 99, 0)).notes == ("x: insufficient data: 99 predictions, 100 are needed",)
 
 
 def test_classes_that_cannot_be_told_apart_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = Confusion(
-        "x", ("a", "b", "c", "d"), ((80, 20, 0, 0), (10, 90, 0, 0), (0, 0, 4, 0), (0, 0, 0, 5)), 209, 1, "l", {}, "s"
-    )
-    monkeypatch.setattr(confusions, "load", lambda _: few)
-    rows = [{"scheme": "x", "class": c, "predicted": 30, "labelled": 1} for c in "abcd"]
-    made = computed("corrected", rows)
+    errors = ((80, 20, 0, 0), (10, 90, 0, 0), (0, 0, 4, 0), (0, 0, 0, 5))
+    made = corrected(monkeypatch, *((c, 30, 1) for c in "abcd"), errors=errors)
     assert [(row["class"], row["labelled"]) for row in made.rows] == [("a", 1), ("b", 1), ("rest", 2)]
     assert made.notes == (f"x: {COUNTED_ERRORS}", "x: in `rest`: c, d")
 
 
 def test_a_model_that_does_not_fit_is_not_corrected_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confusions, "load", fake_confusion)
     # an item of `a` is answered `b` in 20 of 100: where none is of `b`, 1 in 5 answers still is `b`; here 1 in 100
-    rows = [
-        {"scheme": "x", "class": "a", "predicted": 990, "labelled": 3},
-        {"scheme": "x", "class": "b", "predicted": 10, "labelled": 4},
-    ]
-    made = computed("corrected", rows)
+    made = corrected(monkeypatch, ("a", 990, 3), ("b", 10, 4))
     assert [row["raw"] for row in made.rows] == [99.0, 1.0]
     assert {row[f"corrected{end}"] for row in made.rows for end in ("", "_low", "_high")} == {None}
     [note] = made.notes
@@ -230,10 +207,8 @@ def test_a_model_that_does_not_fit_is_not_corrected_with(monkeypatch: pytest.Mon
 
 
 def test_a_corrected_share_that_no_draw_moves_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    never = Confusion("x", ("a", "b", "c"), ((80, 20, 0), (10, 90, 0), (0, 0, 50)), 250, 1, "l", {}, "s")
-    monkeypatch.setattr(confusions, "load", lambda _: never)
-    rows = [{"scheme": "x", "class": c, "predicted": k, "labelled": 5} for c, k in (("a", 60), ("b", 60), ("c", 0))]
-    made = computed("corrected", rows)
+    errors = ((80, 20, 0), (10, 90, 0), (0, 0, 50))
+    made = corrected(monkeypatch, ("a", 60, 5), ("b", 60, 5), ("c", 0, 5), errors=errors)
     a, b, c = sorted(made.rows, key=lambda row: row["class"])
     assert a["corrected_low"] < a["corrected_high"]
     assert b["corrected_low"] < b["corrected_high"]
@@ -294,7 +269,6 @@ def test_a_trend_of_shares_by_half_years() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"title": ""}, "title: "),
         ({"kind": "poem"}, "kind: "),
         ({"kind": "figure"}, "`draw` is for figures, and every figure needs it"),
         ({"draw": "shares"}, "`draw` is for figures, and every figure needs it"),

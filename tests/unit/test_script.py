@@ -30,6 +30,7 @@ def test_a_script_of_the_database_says_that_it_has_no_file() -> None:
 def test_a_script_can_neither_leave_its_block_nor_steer_a_terminal() -> None:
     code = "x = 1\n```\n@somebody\n````\n\x1b[2J\u202e# hidden\n" + "y" * 5000
     shown = script_of("x5", "extracted", code)
+    assert markdown_block("a`b", "text") == "```text\na`b\n```", "as usual where nothing in it is a fence"
     block = shown.markdown().splitlines()
     assert block[0] == "`````python"
     assert block[-1] == "`````"
@@ -37,7 +38,3 @@ def test_a_script_can_neither_leave_its_block_nor_steer_a_terminal() -> None:
     assert "\x1b" not in shown.markdown()
     assert "\u202e" not in "".join(shown.lines())
     assert max(map(len, shown.lines())) <= 160
-
-
-def test_a_block_of_code_is_fenced_as_usual_where_nothing_in_it_is_a_fence() -> None:
-    assert markdown_block("a`b", "text") == "```text\na`b\n```"

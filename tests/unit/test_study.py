@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mini_study
-from helpers.study import ANALYSIS, mini, run, study  # noqa: F401 - fixtures
-from support import assert_snapshot
+from support import ROOT, assert_clean_error, assert_snapshot, run_embers
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.study import command, files, findings, results, samples
@@ -23,13 +22,13 @@ from torch_embers.study.figures.table import Table
 from torch_embers.study.findings import Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     import duckdb
 
     from torch_embers.study.figures.table import Row
-SAMPLE_QUERIES = {path.stem: path for path in sorted((ANALYSIS / "samples").glob("*.sql"))}
+SAMPLE_QUERIES = {path.stem: path for path in sorted((ROOT / "analysis" / "samples").glob("*.sql"))}
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +105,10 @@ def test_the_samples_are_those_counted_by_hand(prepared: duckdb.DuckDBPyConnecti
     ],
 )
 def test_what_cannot_be_counted_is_one_clean_line_before_anything_is_made(
-    mini: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str, said: str
+    catalog_template: Path, tmp_path: Path, words: str, said: str
 ) -> None:
-    assert run("study", *words.split(), "--database", str(mini), "--out", str(tmp_path / "out")) == 3
-    error = capsys.readouterr().err
-    assert said in error
-    assert error.count("\n") == 1
+    done = run_embers("study", *words.split(), "--database", catalog_template, "--out", tmp_path / "out")
+    assert_clean_error(done, 3, said)
     assert not (tmp_path / "out").exists()
 
 
@@ -148,93 +145,51 @@ def counts(**classes: int) -> list[Row]:
     return [{"class": name, "k": k, "n": sum(classes.values())} for name, k in classes.items()]
 
 
-@pytest.mark.parametrize(
-    ("test", "rows", "table", "numbers", "insufficient"),
-    [
-        ("first", counts(a=30, b=10), {}, "a: 30 of 40 (75.0 %), before b: 10", ""),
-        # 0.55 - 0.45 = 0.1, 1.96 sqrt((1 - 0.01) / 40) = 0.31
-        ("first", counts(a=22, b=18), {}, "a: 22 of 40 (55.0 %), before b: 18", "not clearly before b"),
-        ("first", counts(b=10, a=10), {}, "a: 10 of 20 (50.0 %), before b: 10", "not clearly before b"),
-        ("first", counts(a=18, b=1), {}, "a: 18 of 19 (94.7 %), before b: 1", "19 items, 20 are needed"),
-        ("first", counts(a=20), {}, "a: 20 of 20 (100.0 %)", ""),
-        (
-            "first",  # a type with two parts counts as one
-            [
-                {"class": c, "k": k, "type_k": whole, "n": 21}
-                for c, k, whole in (("a", 1, 20), ("a", 19, 20), ("b", 1, 1))
-            ],
-            {},
-            "a: 20 of 21 (95.2 %), before b: 1",
-            "",
-        ),
-        ("first", [], {"notes": ("3 items", "nothing to show; missing: bugs")}, "", "nothing to show; missing: bugs"),
-    ],
-)
-def test_findings_about_classes_and_groups(
-    test: str, rows: list[Row], table: dict[str, Any], numbers: str, insufficient: str
-) -> None:
-    outcome = decided(test, rows, **table)
-    assert (outcome.numbers, outcome.insufficient) == (numbers, insufficient)
-    assert outcome.supported == (not insufficient)
-
-
-MORE: Row = {
-    "k": 10,
-    "n": 40,
-    "later_k": 30,
-    "later_n": 60,
-    "difference": 25.0,
-    "difference_low": 5.5,
-    "difference_high": 41.0,
-}
+TWO_PARTS: list[Row] = [
+    {"class": name, "k": k, "type_k": whole, "n": 21} for name, k, whole in (("a", 1, 20), ("a", 19, 20), ("b", 1, 1))
+]
+DIFFERENCE: Row = {"difference": 25.0, "difference_low": 5.5, "difference_high": 41.0}
+MORE: Row = {"k": 10, "n": 40, "later_k": 30, "later_n": 60, **DIFFERENCE}
 SHARE: Row = {"k": 5, "n": 20, "share": 25.0, "low": 11.2, "high": 46.9, "release": "2.10.0"}
 MEDIAN: Row = {"class": "all", "n": 30, "fixed": 20, "median_from": 90.4, "median_to": 100.4, "low": 80.2, "high": 200}
+BOTH, HELD = "10 of 40 before, 30 of 60 after", "its interval, adjusted for all of the table, holds 0 or less"
+FEW = "19 items, 20 are needed"
 AGREE: Row = {"kappa": 0.8, "low": 0.61, "high": 0.9, "n": 50, "same": 44}
 
 
 @pytest.mark.parametrize(
-    ("test", "row", "numbers", "insufficient"),
+    ("test", "rows", "numbers", "insufficient"),
     [
-        ("more", MORE, "10 of 40 before, 30 of 60 after: +25.0 points [+5.5, +41.0]", ""),
-        (
-            "more",
-            {**MORE, "difference": 20.3499},  # as in the file: 20.35, which its table shows as 20.4
-            "10 of 40 before, 30 of 60 after: +20.4 points [+5.5, +41.0]",
-            "",
-        ),
-        (
-            "more",
-            {**MORE, "difference_low": 0.0},
-            None,
-            "no difference shown: its interval, adjusted for all of the table, holds 0 or less",
-        ),
-        (
-            "more",
-            {**MORE, "later_n": 19, "difference": None},
-            "10 of 40 before, 30 of 19 after",
-            "19 items, 20 are needed",
-        ),
+        ("first", counts(a=30, b=10), "a: 30 of 40 (75.0 %), before b: 10", ""),
+        # 0.55 - 0.45 = 0.1, 1.96 sqrt((1 - 0.01) / 40) = 0.31
+        ("first", counts(a=22, b=18), "a: 22 of 40 (55.0 %), before b: 18", "not clearly before b"),
+        ("first", counts(b=10, a=10), "a: 10 of 20 (50.0 %), before b: 10", "not clearly before b"),
+        ("first", counts(a=18, b=1), "a: 18 of 19 (94.7 %), before b: 1", FEW),
+        ("first", counts(a=20), "a: 20 of 20 (100.0 %)", ""),
+        ("first", TWO_PARTS, "a: 20 of 21 (95.2 %), before b: 1", ""),  # a type with two parts counts as one
+        ("more", MORE, f"{BOTH}: +25.0 points [+5.5, +41.0]", ""),
+        # as in the file: 20.35, which its table shows as 20.4
+        ("more", {**MORE, "difference": 20.3499}, f"{BOTH}: +20.4 points [+5.5, +41.0]", ""),
+        ("more", {**MORE, "difference_low": 0.0}, None, f"no difference shown: {HELD}"),
+        ("more", {**MORE, "later_n": 19, "difference": None}, "10 of 40 before, 30 of 19 after", FEW),
         ("share", SHARE, "5 of 20 (25.0 %), on 2.10.0", ""),
-        ("share", {**SHARE, "n": 19}, None, "19 items, 20 are needed"),
+        ("share", {**SHARE, "n": 19}, None, FEW),
         ("share", {**SHARE, "n": 4, "share": None}, "5 of 4, on 2.10.0", "4 items, 20 are needed"),
         ("median", MEDIAN, "between 90 and 100 days [80, 200], 30 issues", ""),
         ("median", {**MEDIAN, "high": None}, "between 90 and 100 days [80, open], 30 issues", "its interval is open"),
-        ("median", {**MEDIAN, "n": 19}, None, "19 items, 20 are needed"),
+        ("median", {**MEDIAN, "n": 19}, None, FEW),
         ("median", {**MEDIAN, "median_to": None}, "20 of 30 fixed", "half of them are not through"),
         ("median", {**MEDIAN, "median_to": None, "n": 5, "fixed": 5}, "5 of 5 fixed", "5 items, 20 are needed"),
         ("agree", AGREE, "44 of 50, kappa 0.80 [0.61, 0.90]", ""),
         ("agree", {**AGREE, "low": 0.59}, None, "the lower limit is below 0.6"),
-        ("agree", {**AGREE, "n": 19}, None, "19 items, 20 are needed"),
+        ("agree", {**AGREE, "n": 19}, None, FEW),
     ],
 )
-def test_findings_about_one_number(test: str, row: Row, numbers: str | None, insufficient: str) -> None:
-    outcome = decided(test, [row], least=0.6)
+def test_what_findings_say_and_lack(test: str, rows: Row | list[Row], numbers: str | None, insufficient: str) -> None:
+    outcome = decided(test, [rows] if isinstance(rows, dict) else rows, least=0.6)
     assert outcome.insufficient == insufficient
+    assert outcome.supported == (not insufficient)
     assert numbers is None or outcome.numbers == numbers
-
-
-def test_the_worst_pair_of_annotators_decides() -> None:
-    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).insufficient
 
 
 def test_a_selected_sample_says_nothing_about_the_tracker_and_something_about_itself() -> None:
@@ -242,29 +197,20 @@ def test_a_selected_sample_says_nothing_about_the_tracker_and_something_about_it
     assert insufficient.insufficient.startswith("selected sample: 3 of 100 numbers of the tracker")
     assert insufficient.numbers == "5 of 20 (25.0 %), on 2.10.0"
     assert decided("share", [SHARE], frame=SOME, scope="cases").supported
+    assert decided("agree", [AGREE, {**AGREE, "low": 0.2}], least=0.6).insufficient, "the worst pair decides"
+    nothing = decided("first", [], notes=("3 items", "nothing to show; missing: bugs"))
+    assert (nothing.numbers, nothing.insufficient) == ("", "nothing to show; missing: bugs")
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"test": "luck"}, "\"annotators_agree\": test: 'luck' is none of first, more"),
-        ({"scope": "world"}, '"annotators_agree": scope: '),
-        ({"colour": "red"}, '"annotators_agree": colour: '),
-    ],
-)
-def test_a_malformed_finding_is_named(monkeypatch: pytest.MonkeyPatch, changes: dict[str, str], said: str) -> None:
+def test_a_malformed_finding_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = next(e for e in resources.load_toml("findings.toml")["finding"] if e["id"] == "annotators_agree")
-    monkeypatch.setattr(resources, "load_toml", lambda _: {"finding": [entry | changes]})
-    with pytest.raises(InputError) as error:
+    monkeypatch.setattr(resources, "load_toml", lambda _: {"finding": [entry | {"test": "luck"}]})
+    with pytest.raises(InputError, match="\"annotators_agree\": test: 'luck' is none of first, more"):
         findings.load()
-    assert said in str(error.value)
 
 
-def test_every_finding_is_about_a_figure_and_columns_that_it_has() -> None:
-    figures = {definition.id for definition in definitions.load()}
-    names = [finding.id for finding in findings.load()]
-    assert len(set(names)) == len(names)
-    assert {finding.figure for finding in findings.load()} <= figures
+def test_every_finding_is_about_a_figure_and_every_test_is_made() -> None:
+    assert {finding.figure for finding in findings.load()} <= {definition.id for definition in definitions.load()}
     assert {finding.test for finding in findings.load()} == set(findings.TESTS)
 
 
@@ -278,7 +224,7 @@ def test_values_of_files_are_short_and_the_same_everywhere() -> None:
 
 
 def test_ctrl_c_says_where_the_finished_parts_are(
-    study: Callable[..., int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not that the same command goes on: times of two runs are never put together."""
 
@@ -286,7 +232,7 @@ def test_ctrl_c_says_where_the_finished_parts_are(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "run", struck)
-    assert study("tables") == 130
-    error = capsys.readouterr().err
-    assert "the same command begins anew" in error
-    assert "goes on from there" not in error
+    done = run_embers("study", "tables", "--database", catalog_template, "--out", tmp_path)
+    assert done.returncode == 130
+    assert "the same command begins anew" in done.stderr
+    assert "goes on from there" not in done.stderr
