@@ -24,8 +24,7 @@ thorough() { tests thorough -n 2 --dist worksteal tests/nightly -m "not serial";
 # these time one run against another, or need the machine to themselves
 alone() { tests alone tests/sandbox tests/nightly -m serial; }
 coverage() {
-  for name in properties promises sandbox thorough alone; do test -s "$state/coverage.$name"; done
-  (cd "$state" && "$python" -m coverage combine --quiet --keep --data-file=reached coverage.*)
+  (cd "$state" && "$python" -m coverage combine --quiet --keep --data-file=reached coverage.{properties,promises,sandbox,thorough,alone})
   $python -m coverage report --data-file="$state/reached" --format=total --fail-under="${FLOOR:-88}"
 }
 processors() { tools/processor_settings.sh -n 2 --dist worksteal tests/unit; }
