@@ -193,7 +193,11 @@ def main() -> None:
         metavar="PYTHON",
         help="interpreter of a build, a path or a command",
     )
-    parser.add_argument("--once", action="store_true", help="one round without warm-up: a look where time is short")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="one round without warm-up, for a look where time is short; replaces the measured row",
+    )
     asked = parser.parse_args()
     if unknown := set(asked.measures) - set(known):
         parser.error(f"no measure {', '.join(sorted(unknown))}; there are {', '.join(known)}")
