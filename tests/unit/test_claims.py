@@ -6,6 +6,7 @@ import copy
 import json
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -265,3 +266,14 @@ def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duck
     assert shares.verdict == "agrees"  # 3 of 4 says little, and what it says does not contradict 30.2 %
     assert claims_table.ours(shares, selected=False).startswith("3 of 4: 75.0 % [30.1, 95.4], database")
     assert results["memory_half_years"].verdict == "differs"
+
+
+def test_numbers_that_agree_by_arithmetic_are_told_from_those_that_rest_on_data() -> None:
+    given = [("agrees", "arithmetic"), ("agrees", "database"), ("agrees", None), ("differs", "database")]
+    results = [
+        SimpleNamespace(verdict=verdict, ours=basis and SimpleNamespace(basis=basis)) for verdict, basis in given
+    ]
+    report: Any = SimpleNamespace(results=results, frame=SimpleNamespace(census=False))
+    said = claims_table.replicated(report)
+    assert said.startswith("1 of 2 numbers that agree are arithmetic on printed numbers")
+    assert "1 rest on this database, a selected sample" in said
