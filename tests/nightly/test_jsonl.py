@@ -100,6 +100,19 @@ def test_a_broken_file_is_named_at_the_end_and_the_others_are_read(tmp_path: Pat
         assert (2,) in connection.execute("SELECT number FROM items").fetchall()
 
 
+def test_a_cut_gz_that_was_replaced_is_read_whole(database: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "f.jsonl.gz", *(record(n, body=os.urandom(200).hex()) for n in range(1, 101)))
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="what came before is kept"):
+        runner.mine(Store(database), JsonlSource(REPO, [path]))
+    [(kept,)] = rows(database, "SELECT count(*) FROM items")
+    assert 40 <= kept <= 60
+    path.write_bytes(whole)
+    runner.mine(Store(database), JsonlSource(REPO, [path]))
+    assert rows(database, "SELECT count(*) FROM items") == [(100,)]
+
+
 def test_a_broken_file_before_a_good_one_is_an_error_line_and_exit_code_three(tmp_path: Path) -> None:
     broken, good = tmp_path / "broken.gz.jsonl.gz", write(tmp_path / "good.jsonl", record(2, body="Fixes #1"))
     broken.write_bytes(b"this is no gzip")

@@ -44,6 +44,12 @@ def test_a_narrowed_mine_that_lacks_issues_is_noticed_by_the_count(server: GitHu
         runner.mine(Store(database), graphql(server.url, REPO, **scope), link=False, sleep=lambda _: None)
 
 
+def test_every_text_arrives_as_it_is(server: GitHub, database: Path) -> None:
+    runner.mine(Store(database), graphql(server.url, REPO), link=False)
+    bodies = {n: item["body"].replace("\x00", "\ufffd") for n, item in dataset_items(server).items()}
+    assert dict(rows(database, "SELECT number, body FROM items")) == bodies
+
+
 def test_requests_and_points_stay_near_the_computed_cost(server: GitHub, database: Path) -> None:
     source = graphql(server.url, REPO)
     runner.mine(Store(database), source)

@@ -93,6 +93,7 @@ def test_where_no_hub_answers_the_package_is_used(monkeypatch: pytest.MonkeyPatc
     def not_here(name: str) -> Path:
         raise InputError(f"no copy of {name} on this machine")
 
+    assert weights.sha256(expected / "model.safetensors") == weights.DEFAULT_SHA256
     monkeypatch.setattr(weights, "_stored", not_here)
     monkeypatch.delenv("HF_HUB_OFFLINE")
     assert weights.model_folder() == expected

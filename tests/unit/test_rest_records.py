@@ -239,6 +239,14 @@ def test_the_repository_is_read_from_the_objects_addresses(values: dict[str, Any
     assert item(**values).repo == repo
 
 
+def test_unstorable_text_is_replaced_in_every_field() -> None:
+    bad = "a\x00b\ud800c"
+    found = item(title=bad, body=bad, user={"login": bad}, labels=[bad], milestone={"title": bad}, state_reason=bad)
+    good = "a\ufffdb\ufffdc"
+    assert (found.title, found.body, found.author, found.labels) == (good, good, good, (good,))
+    assert (found.milestone, found.state_reason) == (good, good)
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -164,6 +164,12 @@ def test_a_graphql_body_leads_to_its_decision(body: object, action: Action) -> N
     assert found.action is action
 
 
+def test_a_secondary_limit_of_a_query_waits_as_long_as_github_says() -> None:
+    found = decide_graphql(SECONDARY, {"retry-after": "7"}, NOW)
+    assert found is not None
+    assert found.seconds == 7
+
+
 @pytest.mark.parametrize("kind", ["FORBIDDEN", "INSUFFICIENT_SCOPES"])
 def test_a_token_is_refused_only_by_an_error_of_the_whole_query(kind: str) -> None:
     below = {"type": kind, "path": ["repository", "issues", "nodes", 0, "comments"], "message": "SAML"}
