@@ -24,7 +24,10 @@ CALL |= {"build": "2.15.0", "op": "add", "mode": "forward", "layout": "sliced", 
 
 
 @pytest.mark.parametrize("words", ["status", "funnel", "search conv", "list", "report", "export --to out"])
-def test_a_duckdb_file_of_somebody_else_is_one_line(tmp_path: Path, words: str) -> None:
+def test_a_duckdb_file_of_somebody_else_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "mine.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute("CREATE TABLE x (a INTEGER)")

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import huggingface_hub
+import huggingface_hub.constants
 import requests
 
 from torch_embers.errors import InputError
