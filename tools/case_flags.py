@@ -34,7 +34,6 @@ from packaging.version import Version
 from torch_embers import resources
 from torch_embers.repro import case as cases
 from torch_embers.repro import shipped_matrix
-from torch_embers.run import perf_cases
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
@@ -299,7 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="case_flags", description="Cases that look as if they showed another bug.")
     parser.add_argument("--all", action="store_true", help="print flags with an exception as well")
     everything = parser.parse_args(arguments).all
-    found = flags(cases.shipped(), shipped_facts(), perf_cases.all_timed())
+    found = flags(cases.shipped(), shipped_facts(), cases.shipped("timing"))
     excuses = read_excuses(resources.data_file(EXCEPTIONS).read_text(encoding="utf-8"))
     bare, stale = unexplained(found, excuses)
     for flag in found if everything else bare:
