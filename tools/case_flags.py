@@ -14,7 +14,7 @@ threads; they need no network and run no case. `--all` prints those with an exce
 | `headline_evidence` | called closed as fixed and still there, and a part of the evidence is missing |
 | `not_read` | its relation is `same`, and the newest reader saw nothing of the thread; has no exceptions |
 | `no_disposition` | a closed issue of the catalog has the case, and nobody says why it was closed; has no exceptions |
-| `no_times` | an item about performance has neither a case nor a reason in data/timing_cases/without.toml, or both |
+| `no_times` | an item about performance has neither a case nor a reason in data/cases/unmeasured.toml, or both |
 | `no_case` | somebody says why an issue was closed, and neither a case nor data/cases/uncovered.toml names it |
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 EXCEPTIONS = "case_flags.toml"
-WITHOUT = "timing_cases/without.toml"
+WITHOUT = "cases/unmeasured.toml"
 EVIDENCE = ("evidence_kind", "evidence", "evidence_ref", "evidence_date")
 WITHOUT_EXCEPTIONS = ("not_read", "no_disposition", "no_times")
 """Flags that are mended in the data: there is always a relation or a disposition that is true, if only unknown."""
