@@ -43,6 +43,17 @@ def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: py
     assert not shipped_mark.is_current(mined)
 
 
+@pytest.mark.parametrize("name", ["run/verdict.py", "repro/fix_tests/cases.py", "run/matrix.sql"])
+def test_code_in_subfolders_counts_as_shipped(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "PACKAGE_DIR", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text("before")
+    before = shipped_mark._of_files.__wrapped__()
+    path.write_text("after")
+    assert shipped_mark._of_files.__wrapped__() != before
+
+
 def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None:
     known = {(row["case"], row["build"], row["case_hash"]): row["verdict"] for row in COMMITTED}
     forced = list(csv.DictReader(resources.analysis_text(*shipped_matrix.FORCED).splitlines()))

@@ -181,7 +181,7 @@ class SpeedMeasure:
         timed = perf.time_calls([good, other], [self._speed.call], self._limits, self._rounds, self._progress)
         times = timed.times.get(self._speed.call.name, {})
         if good.name not in times or other.name not in times:
-            return next((f"{at}: {why}" for _, at, why in timed.failed), "its release has no such call")
+            return next((f"{at}: {why}" for _, at, why in timed.failed), "no times")
         return timing.judge_times(times[good.name], times[other.name], self._limits.margin)
 
     def _with_case(self, build: Build) -> timing.TimingReport | str:
