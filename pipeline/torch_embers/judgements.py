@@ -124,11 +124,10 @@ class Judgement(toml_models.Entry):
             raise ValueError(f"question {self.question!r} is not in data/{QUESTIONS}")
         if asked.answers and self.answer not in asked.answers:
             raise ValueError(f"answer {self.answer!r} to {name}: say {', '.join(asked.answers)}")
-        of, _, which = self.subject.partition(":")
-        if of != asked.of or (of in ("item", "script") and which != str(self.item)):
-            raise ValueError(
-                f"subject {self.subject!r}: {name} is asked of a {asked.of}, by name or number of the item"
-            )
+        of, _, what = self.subject.partition(":")
+        if of != asked.of or (of in ("item", "script") and what != str(self.item)):
+            which = f"the item's number, {self.item}" if of == asked.of else "what was read"
+            raise ValueError(f"subject {self.subject!r}: {name} wants '{asked.of}:' and {which}")
         return self
 
     @property
@@ -229,7 +228,7 @@ def read(text: str) -> list[Judgement]:
             raise InputError(f"{where}: write each key once and in the order of the other lines: {row.line()}")
         if found and row.place <= found[-1].place:
             raise InputError(
-                f"{where}: rows are sorted by subject, question, item, day and reader: it belongs before the last one"
+                f"{where}: rows are sorted by subject, question, item, day and reader; this one belongs further up"
             )
         found.append(row)
     return found

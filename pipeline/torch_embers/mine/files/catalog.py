@@ -122,14 +122,14 @@ def read_judgements(page: Page) -> Batch:
     for line in page.body.splitlines():
         row = judgements.Judgement.model_validate_json(line)
         kind, _, annotator = row.reader.partition(":")
-        of, said = (judgements.REPO, row.item), {"annotator_kind": kind, "annotator": annotator, **page.stamp}
+        said = {"repo": judgements.REPO, "annotator_kind": kind, "annotator": annotator, **page.stamp}
         if row.question == "disposition":
-            seen = judgements.closing_of(row).model_dump(exclude={"number", "read_on", "thread_read"})
-            batch.dispositions.append(Disposition(*of, **seen, **said))
+            closing = judgements.closing_of(row).model_dump(exclude={"read_on", "thread_read"})
+            batch.dispositions.append(Disposition(**closing, **said))
         else:
-            scheme = row.question.removeprefix("label:")
-            label = {"scheme": scheme, "value": row.answer, "evidence": row.reason, "labelled_at": iso_utc(row.day)}
-            batch.gold_labels.append(GoldLabel(*of, **label, **said))
+            scheme, day = row.question.removeprefix("label:"), iso_utc(row.day)
+            label = {"number": row.item, "scheme": scheme, "value": row.answer, "evidence": row.reason}
+            batch.gold_labels.append(GoldLabel(**label, labelled_at=day, **said))
     return batch
 
 
