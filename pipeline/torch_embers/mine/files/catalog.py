@@ -127,9 +127,15 @@ def read_judgements(page: Page) -> Batch:
             closing = judgements.closing_of(row).model_dump(exclude={"read_on", "thread_read"})
             batch.dispositions.append(Disposition(**closing, **said))
         else:
-            scheme, day = row.question.removeprefix("label:"), iso_utc(row.day)
-            label = {"number": row.item, "scheme": scheme, "value": row.answer, "evidence": row.reason}
-            batch.gold_labels.append(GoldLabel(**label, labelled_at=day, **said))
+            label = GoldLabel(
+                number=row.item,
+                scheme=row.question.removeprefix("label:"),
+                value=row.answer,
+                evidence=row.reason,
+                labelled_at=iso_utc(row.day),
+                **said,
+            )
+            batch.gold_labels.append(label)
     return batch
 
 
