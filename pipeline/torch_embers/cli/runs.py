@@ -390,9 +390,9 @@ def comment(
 ) -> None:
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
     from torch_embers import settings
+    from torch_embers.judgements import readings_of
     from torch_embers.run.item_report import comment as written
     from torch_embers.run.item_report import report_of
-    from torch_embers.run.readings import readings_of
 
     wanted = settings.load(database=database, repo=repo)
     report = report_of(store_at(wanted.database), wanted.repo, number)
