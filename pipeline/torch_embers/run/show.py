@@ -224,7 +224,7 @@ def print_recheck(result: Recheck) -> None:
     out.print(f"\nitems: {counted or 'none with a verdict'}")
     if result.false_expected:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
-    for hint in filter(None, (str(result.uncontrolled), str(result.ahead))):
+    for hint in filter(None, (result.undecided, str(result.uncontrolled), str(result.ahead))):
         out.print(hint)
     for line in left_out(result):
         out.print(plain(line))
