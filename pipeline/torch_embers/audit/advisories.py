@@ -23,8 +23,7 @@ FILE = "advisories.toml"
 VERDICTS = ("results", "advisories.csv")
 CASES = "advisory_cases"
 Status = Literal["published", "doubted", "confirmed"]
-CLEAN = ("absent", "not_seen")
-DECIDED = ("occurs", *CLEAN)
+DECIDED = ("occurs", "absent")
 
 
 class Published(toml_models.Entry):
@@ -139,7 +138,7 @@ class Deviation:
 
     Attributes:
         unexpected: releases outside the range on which the case occurs.
-        missing: releases inside it on which the case is absent, or not seen.
+        missing: releases inside it on which the case is absent.
     """
 
     published: Published
@@ -215,5 +214,5 @@ def _deviation(published: Published, seen: Mapping[str, str]) -> Deviation:
     return Deviation(
         published,
         unexpected=tuple(name for name, verdict in seen.items() if verdict == "occurs" and not published.holds(name)),
-        missing=tuple(name for name, verdict in seen.items() if verdict in CLEAN and published.holds(name)),
+        missing=tuple(name for name, verdict in seen.items() if verdict == "absent" and published.holds(name)),
     )

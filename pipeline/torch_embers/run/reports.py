@@ -105,7 +105,8 @@ def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None
     """
     write(folder / "recheck.json", orjson.dumps(as_table(result), option=orjson.OPT_INDENT_2))
     write(folder / "recheck.md", markdown(result).encode())
-    newest = [e for e in entries if e.build == result.reference.public_version and e.provenance == matrix.OWN]
+    here = {cell.place for cell in result.cells if cell.build.identity == result.reference.identity}
+    newest = [e for e in entries if e.identity == result.reference.identity and e.environment in here]
     write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
 
 
