@@ -54,7 +54,8 @@ WHERE i.repo = $repo AND list_contains($numbers::BIGINT[], i.number) GROUP BY i.
 _RELATIONS = "SELECT case_hash, number, relation FROM case_items WHERE repo = ?"
 _VERBATIM = "SELECT name, code FROM artifacts WHERE kind = 'verbatim'"
 _FAILURES = """
-SELECT case_hash, split_part(b.version, '+', 1) AS version, arg_max(coalesce(nullif(stderr, ''), r.detail, ''), attempt)
+SELECT case_hash, split_part(b.version, '+', 1) AS version,
+       arg_max(coalesce(nullif(stderr, ''), r.detail, ''), [(r.outcome = 'reproduced')::INTEGER, attempt])
 FROM runs r JOIN builds b USING (build) WHERE r.batch = 0 AND NOT r.planted GROUP BY ALL
 """
 
