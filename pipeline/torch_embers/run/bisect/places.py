@@ -78,11 +78,17 @@ def place_of(places: Sequence[Place], version: str) -> int:
 
 
 def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
-    """What earlier verdicts say of places; where environments differ on one build, the bug is there."""
+    """What earlier verdicts say of places; where environments differ on one build, the bug is there.
+
+    Clean runs without a control say nothing where another build is known to show the bug.
+    """
+    occurs = any(entry.verdict == "occurs" for entry in entries)
     position = {place.version: number for number, place in enumerate(places)}
     replies: dict[int, Reply] = {}
     for entry in entries:
         reply = reply_of(decision_of(entry), rules, known=True)
+        if entry.verdict == "not_seen" and occurs:
+            reply = replace(reply, answer="unknown", confidence=1.0)
         if entry.build in position:
             place = position[entry.build]
             replies[place] = _together(replies.get(place, reply), reply)
