@@ -315,8 +315,8 @@ def _everywhere(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial
         yield from builds
 
 
-def _waited(store: Store) -> set[tuple[str, str]]:
-    """Tests (by hash) and builds of which the only run was cut off while it waited for a processor."""
+def _waited(store: Store) -> set[tuple[str, str, str]]:
+    """Tests (by hash), builds and environments of which the only run was cut off while it waited for a processor."""
     with store.read() as connection:
         asked = {"most": ATTEMPTS, "share": WAITED}
         return set(connection.execute(_WAITED, asked).fetchall())
