@@ -100,7 +100,7 @@ def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
 
 
 def check_again(store: Store, registry: Registry, cases: Sequence[Case], only: str = "all") -> Any:
-    request = RecheckRequest(only, registry.find(NEW), builds(registry), 7.0)
+    request = RecheckRequest(only, registry.find(NEW), builds(registry), builds(registry), 7.0)
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)

@@ -79,7 +79,7 @@ def again(store: Store) -> Any:
         side_by_side=False, survey=lambda builds: [Placed(build, WHERE) for build in builds], memory=lambda: 1 << 40
     )
     with store.writer("test") as writer:
-        return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], 7.0), Silent())
+        return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], [BUILD], 7.0), Silent())
 
 
 def test_another_kernel_is_the_same_environment_and_another_capability_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

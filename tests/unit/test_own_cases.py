@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -14,7 +15,7 @@ from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.repro import bank
 from torch_embers.run import command
 from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry, as_junit
+from torch_embers.run.matrix import Entry, as_junit, changes
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
@@ -97,6 +98,11 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
         (["absent", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), since 2.1.2"),
         (["occurs", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), on every tested build from 2.0.1"),
         (["not_seen"] * 3, "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), as on every tested build: nothing here shows that it ever occurred"),
+        (["occurs", "not_seen", "not_seen"], "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), last seen on 2.0.1: nothing shows that it is gone"),
+        (["occurs", "not_seen", "absent"], "The bug is gone on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), last seen on 2.0.1, gone since 2.2.2"),
+        (["occurs", "changed", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), first seen on 2.0.1"),
+        (["absent", "not_seen", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), first seen on 2.2.2"),
+        (["changed", "changed", "not_seen"], "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         ([], "Not run yet: `embers run 1`"),
     ],
@@ -104,6 +110,26 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
 def test_the_verdict_is_one_line(verdicts: list[str], line: str) -> None:
     entries = [entry(build, verdict) for build, verdict in zip(("2.0.1", "2.1.2", "2.2.2"), verdicts, strict=False)]
     assert headline(item_report(entries, pt1="same")) == line
+
+
+def test_only_an_absence_changes_a_case_and_passes_in_junit() -> None:
+    unseen = [entry("2.0.1", "occurs"), entry("2.1.2", "not_seen")]
+    assert changes(unseen) == {}
+    assert changes([*unseen, entry("2.2.2", "absent")]) == {"pt1": [("2.0.1", "occurs"), ("2.2.2", "absent")]}
+    xml = as_junit([*unseen, entry("2.2.2", "absent")]).decode()
+    assert [(xml.count(f'failures="{n}"'), xml.count(f'skipped="{n}"')) for n in (0, 1)] == [(2, 2), (1, 1)]
+    assert '<skipped message="not_seen 0/4, control 3/3 on 2.0.1' in xml
+
+
+def test_two_builds_of_a_release_are_two_suites_and_one_answer() -> None:
+    bad, good = (replace(entry("2.0.1", v), identity=f"2.0.1+{v}@c") for v in ("occurs", "absent"))
+    assert changes([bad, good]) == changes([good, bad]) == {}
+    assert changes([bad, good, entry("2.1.2", "absent")]) == {"pt1": [("2.0.1", "occurs"), ("2.1.2", "absent")]}
+    suites = [suite.attrib for suite in ET.fromstring(as_junit([good, bad]))]
+    assert [(suite["name"].split()[1], suite["failures"]) for suite in suites] == [
+        ("2.0.1+absent", "0"),
+        ("2.0.1+occurs", "1"),
+    ]
 
 
 def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:

@@ -169,6 +169,7 @@ def test_what_is_said_of_runs_is_what_they_show() -> None:
     [
         ("YYn", "Seen on 2.0.1 to 2.1.2; not seen on 2.2.2 (3 builds run).", "2.1.2", "2.2.2"),
         ("nY-", "Not seen on 2.0.1; seen on 2.1.2; undecided on 2.2.2 (3 builds run).", "2.1.2", None),
+        ("Yon", "Seen on 2.0.1; undecided on 2.1.2; not seen on 2.2.2 (3 builds run).", "2.0.1", "2.2.2"),
         ("Y  ", "Seen on 2.0.1 (1 build run).", "2.0.1", None),
         ("   ", "Not run.", None, None),
     ],

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 FILE = "advisories.toml"
 VERDICTS = ("results", "advisories.csv")
 Status = Literal["published", "doubted", "confirmed"]
-CLEAN = ("absent", "not_seen")
-DECIDED = ("occurs", *CLEAN)
+DECIDED = ("occurs", "absent")
 
 
 class Published(toml_models.Entry):
@@ -138,7 +137,7 @@ class Deviation:
 
     Attributes:
         unexpected: releases outside the range on which the case occurs.
-        missing: releases inside it on which the case is absent, or not seen.
+        missing: releases inside it on which the case is absent.
     """
 
     published: Published
@@ -214,5 +213,5 @@ def _deviation(published: Published, seen: Mapping[str, str]) -> Deviation:
     return Deviation(
         published,
         unexpected=tuple(name for name, verdict in seen.items() if verdict == "occurs" and not published.holds(name)),
-        missing=tuple(name for name, verdict in seen.items() if verdict in CLEAN and published.holds(name)),
+        missing=tuple(name for name, verdict in seen.items() if verdict == "absent" and published.holds(name)),
     )

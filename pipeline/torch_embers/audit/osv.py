@@ -54,7 +54,7 @@ def _published(of: Deviation) -> dict[str, Any]:
         **of.published.model_dump(mode="json"),
         "end_is_a_version": not of.published.odd_end,
         "occurs_outside": list(of.unexpected),
-        "not_seen_inside": list(of.missing),
+        "absent_inside": list(of.missing),
     }
 
 

@@ -278,7 +278,7 @@ def run_recheck(
         try:
             cases = runnable_here(bank.load(store), progress, dispatcher.proof)
             warn_without_sandbox(cases, progress, dispatcher.proof)
-            request = RecheckRequest(only, targets[-1], targets, every, jobs)
+            request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
             result = recheck(store, writer, dispatcher, cases, request, progress)
             if state is not None and result.news:
                 states.save(store, state)  # a disk that is full is found before anybody is told
