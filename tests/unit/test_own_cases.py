@@ -11,15 +11,18 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from support import Recorded, case_of, case_text
+from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.progress_bar import ProgressBar
 from torch_embers.repro import bank
-from torch_embers.run import command
+from torch_embers.run import command, where
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -55,12 +58,28 @@ def test_own_cases_take_no_mistyped_database_and_no_name_of_embers(tmp_path: Pat
             bank.add_own(writer, [case_of(issues=[])])
 
 
-def test_one_line_warns_of_cases_that_run_without_the_sandbox() -> None:
-    proof = Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux")
+@pytest.mark.parametrize(
+    ("missing", "unsandboxed", "said"),
+    [
+        (GUARANTEES, True, "without a sandbox, with all your rights (no bubblewrap)"),
+        (GUARANTEES, False, ""),  # nothing is run
+        (["time_cap"], False, "without time_cap (no bubblewrap)"),
+        ([], True, ""),
+    ],
+)
+def test_one_line_warns_of_cases_that_run_without_the_sandbox(
+    missing: Sequence[str], unsandboxed: bool, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outcome = {name: "no bubblewrap" if name in missing else "" for name in GUARANTEES}
+    monkeypatch.setattr(doctor, "prove", lambda: Proof(outcome, "Linux"))
     progress = Recorded()
-    command.warn_without_sandbox([case_of()], progress, lambda: proof)
-    [line] = progress.lines
-    assert line.startswith("WARNING: 1 cases run with all your rights (bubblewrap is not installed)")
+    with where.opened(where.HERE, Registry(tmp_path), progress, jobs=1, unsandboxed=unsandboxed):
+        assert progress.lines == [f"WARNING: reviewed cases run {said}; see `embers doctor`"] * bool(said)
+
+
+def test_a_message_stays_one_line_however_narrow_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    ProgressBar("x").said("word " * 60)
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:

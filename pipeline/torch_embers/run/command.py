@@ -123,16 +123,6 @@ def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[],
     return [case for case in cases if PROFILES[case.origin] != HOSTILE]
 
 
-def warn_without_sandbox(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof]) -> None:
-    """Say in one line that cases run with less than the whole sandbox, where that is so."""
-    open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
-    if not open_here or (proof := prove()).complete:
-        return
-    reason = next(iter(proof.missing.values()))
-    how = f"without {', '.join(proof.missing)}" if proof.held else "with all your rights"
-    progress.said(f"WARNING: {len(open_here)} cases run {how} ({reason}); see `embers doctor`")
-
-
 @contextmanager
 def database_for(path: Path | None) -> Iterator[Store]:
     """The database for a folder of cases: the given one, which must exist, or a temporary one."""
@@ -164,7 +154,6 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     ):
         shipped.load(writer)
         cases, refused = _cases(store, writer, settings, request, progress, dispatcher.proof)
-        warn_without_sandbox(cases, progress, dispatcher.proof)
         executor = Executor(store, writer, dispatcher, progress)
         sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
         if request.force:
@@ -277,7 +266,6 @@ def run_recheck(
             states.load(writer, state)
         try:
             cases = runnable_here(bank.load(store), progress, dispatcher.proof)
-            warn_without_sandbox(cases, progress, dispatcher.proof)
             request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
             result = recheck(store, writer, dispatcher, cases, request, progress)
             if state is not None and result.news:

@@ -25,6 +25,7 @@ from torch_embers.run import shipped
 from torch_embers.run.batch import PROFILES, cannot_run_here
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
+from torch_embers.run.where import warn_without_sandbox
 from torch_embers.sandbox import bundle, doctor
 from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
 from torch_embers.store import rows
@@ -176,6 +177,7 @@ def run_watched(
         ledger = Ledger(store, writer)
         environments = ledger.note_builds(map(placed_here, builds))
         asked = WatchRequest(oracles, cases, builds, request.jobs, request.unsandboxed)
+        warn_without_sandbox(doctor.prove(), progress, unsandboxed=request.unsandboxed)
         progress.expects(len(cases) * len(builds))
         for done in watch(asked, Registry(settings.builds_dir)):
             _keep(writer, done, environments[done.build.identity])
