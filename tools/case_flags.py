@@ -33,7 +33,7 @@ from packaging.version import Version
 
 from torch_embers import resources
 from torch_embers.repro import case as cases
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.run import perf_cases
 from torch_embers.study import wheel_lines
 
@@ -133,7 +133,7 @@ def shipped_facts() -> Facts:
         for name in ("catalog.jsonl", "dispositions.jsonl", "case_reviews.jsonl")
     )
     verdicts: dict[str, dict[str, str]] = {}
-    for row in shipped_matrix.matrix():
+    for row in shipped_verdicts.matrix():
         verdicts.setdefault(row["case"], {})[row["build"]] = row["verdict"]
     return Facts(
         verdicts=verdicts,

@@ -14,7 +14,7 @@ from documented import DOCS, PAGES, examples
 from support import run_embers
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.repro.case import shipped
 from torch_embers.run.status import statuses_of, tracked_items
 from torch_embers.store.store import Store
@@ -75,7 +75,7 @@ RECHECKED = ("2.1.2", "2.3.1", "2.15.0")
 
 def test_the_example_of_a_recheck_counts_what_the_shipped_verdicts_of_its_builds_say(catalog_template: Path) -> None:
     seen: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in shipped_matrix.matrix():
+    for row in shipped_verdicts.matrix():
         seen[row["case_hash"]][row["build"]] = row["verdict"]
     verdicts = {}
     for case_hash, by_build in seen.items():

@@ -14,7 +14,7 @@ from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.repro import bank
 from torch_embers.run import command
 from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry, as_junit
+from torch_embers.run.matrix import Entry, as_junit, changes
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
@@ -88,6 +88,15 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     planted = replace(entry("2.0.1", "occurs"), control="planted", control_build=None)
     assert planted.shown_control == told
     assert f"occurs 3/4, control {told}" in as_junit([planted]).decode()
+
+
+def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:
+    unseen = [entry("2.0.1", "occurs"), entry("2.1.2", "not_seen"), entry("2.2.2", "untestable")]
+    assert as_junit(unseen).count(b"<skipped") == 2
+    assert changes(unseen) == {}
+    found = [*unseen, entry("2.3.1", "absent")]
+    assert as_junit(found).count(b"<skipped") == 2
+    assert changes(found) == {"pt1": [("2.0.1", "occurs"), ("2.3.1", "absent")]}
 
 
 @pytest.mark.parametrize(

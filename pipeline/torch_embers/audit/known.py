@@ -16,7 +16,7 @@ from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
 from torch_embers.repro import case as cases
-from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.repro.shipped_verdicts import matrix
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def known_on(version: str, device: str = "cpu") -> Known:
     severity = {rule.consequence: rule.severity for rule in rules.severity}
     bank = {case.name: case for case in cases.shipped()}
     standings = _standings()
-    here = [row for row in rows if row["build"] == release and _is_of(row, bank.get(row["case"]))]
+    here = [row for row in rows if row["build"] == release]
     bugs = []
     for row in here:
         if row["verdict"] != "occurs" or row["case"] not in spelled:
@@ -206,17 +206,12 @@ def known_on(version: str, device: str = "cpu") -> Known:
                 issues=tuple(f"{repo}#{number}" for repo, number in issues),
                 fixed_in=_fixed_in(release, [other for other in rows if other["case"] == case.name]),
                 evidence=f"{row['k']} of {row['n']} runs on {release}, {row['environment']}",
-                seen=row["detail"],
+                seen=row["seen"],
             )
         )
     decided = [row for row in here if row["verdict"] in ("occurs", "absent")]
     places = tuple(sorted({row["environment"] for row in decided}))
     return Known(release, commit_of(release), exact, places, tuple(bugs), len(decided), len(here) - len(decided))
-
-
-def _is_of(row: Mapping[str, str], case: Case | None) -> bool:
-    """Whether a verdict is of the text that a case has now."""
-    return case is not None and case.hash == row["case_hash"]
 
 
 def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:

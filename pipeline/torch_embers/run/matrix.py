@@ -13,6 +13,7 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
+from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
 from torch_embers.run.verdict import INJECTED_SHOWS
 from torch_embers.store import schema
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from torch_embers.repro.shipped_verdicts import Line
     from torch_embers.store.store import Store
 
 OWN = "own"
@@ -120,28 +122,35 @@ def builds_of(verdicts: Sequence[Entry]) -> list[str]:
 def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
 
-    Only ``occurs``, ``absent``, ``not_seen`` and ``changed`` are looked at: the others say nothing about the bug.
+    Only ``occurs``, ``absent`` and ``changed`` are looked at: the others say nothing about the bug.
     """
     told: dict[str, list[tuple[str, str]]] = {}
     for entry in preferred(verdicts):
-        if entry.verdict in ("occurs", "absent", "not_seen", "changed"):
+        if entry.verdict in ("occurs", "absent", "changed"):
             seen = told.setdefault(entry.case, [])
-            verdict = "absent" if entry.verdict == "not_seen" else entry.verdict
-            if not seen or seen[-1][1] != verdict:
-                seen.append((entry.build, verdict))
+            if not seen or seen[-1][1] != entry.verdict:
+                seen.append((entry.build, entry.verdict))
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 
-def as_csv(verdicts: Sequence[Entry]) -> str:
-    """The matrix as CSV with a heading."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
+    """The matrix as a file of verdicts: a heading, and a line per verdict.
+
+    Args:
+        verdicts: what is written.
+        before: lines of a file to which the verdicts are added; what it has already is not written again.
+    """
+    fresh = []
     for entry in verdicts:
-        row = entry.row()
-        rate = entry.detectable_rate
-        row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
-        writer.writerow({name: csv_cell(value) for name, value in row.items()})
+        cells = entry.row() | {"seen": entry.detail, "day": entry.decided_at.date().isoformat()}
+        fresh.append({name: "" if cells[name] is None else str(csv_cell(cells[name])) for name in FILE_COLUMNS})
+    known = {tuple(line.values()) for line in before}
+    lines = [*before, *(line for line in fresh if tuple(line.values()) not in known)]
+    lines.sort(key=lambda line: (line["case"], version_key(line["build"]), line["environment"], line["day"]))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FILE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
     return out.getvalue()
 
 
@@ -156,7 +165,7 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
     root = ET.Element("testsuites", name=name)
     for build in builds_of(verdicts):
         own = [e for e in preferred(verdicts) if e.build == build]
-        skipped = [e for e in own if e.verdict in ("untestable", "inconclusive", "control_failed")]
+        passed = [e for e in own if e.verdict == "absent"]
         failed = [e for e in own if e.verdict in ("occurs", "changed")]
         suite = ET.SubElement(
             root,
@@ -164,7 +173,7 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
             name=f"torch {build}",
             tests=str(len(own)),
             failures=str(len(failed)),
-            skipped=str(len(skipped)),
+            skipped=str(len(own) - len(failed) - len(passed)),
             errors="0",
         )
         for entry in own:
@@ -172,7 +181,7 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
             said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {entry.place}"
             if entry in failed:
                 ET.SubElement(case, "failure", message=xml_text(said)).text = xml_text(entry.detail)
-            elif entry in skipped:
+            elif entry not in passed:
                 ET.SubElement(case, "skipped", message=xml_text(f"{said}: {entry.detail}"))
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
