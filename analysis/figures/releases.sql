@@ -1,4 +1,4 @@
--- On each release, how many of the bugs with a case occur? By memory bugs and others; `k` of the `n` items that could be tested
+-- On each release, how many of the bugs with a case occur? By memory bugs and others; `k` of the `n` items that were decided
 -- there, and that were reported before it came out: a release is not asked about reports of later years. `reported` is the median
 -- day of their reports.
 SELECT v.version AS release, v.released, CASE WHEN l.value = 'memory' THEN 'memory' ELSE 'rest' END AS class,

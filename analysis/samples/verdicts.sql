@@ -1,5 +1,6 @@
 -- What did cases show on the releases? The newest verdict of every current case and release by runs of this database; where they
--- have none, the shipped one. What could not be tested says nothing and is left out, and so are releases that came out after the
+-- have none, the shipped one. What could not be tested, and a
+-- clean verdict without a control (`not_seen`), say nothing and are left out, and so are releases that came out after the
 -- time, and items that an annotator called no bug. `report_occurs` counts only cases whose relation to the item is `same`: they
 -- alone can say that a bug which was closed as fixed is still there. NULL: none of them was decided.
 CREATE OR REPLACE TEMP TABLE study_verdicts AS
@@ -13,12 +14,12 @@ WITH known AS (
     FROM known
     QUALIFY provenance = 'own' OR NOT bool_or(provenance = 'own') OVER (PARTITION BY name, version)
 )
--- an item occurs on a release as soon as one of its cases does; it is absent where all that could be tested are clean
+-- an item occurs on a release as soon as one of its cases does; it is absent where all that were decided are absent
 SELECT r.repo, r.number, r.version, l.released, l.place, bool_or(verdict = 'occurs') AS occurs,
        bool_or(coalesce(relation, '') = 'same') AS is_report,  -- NULL: nobody could compare the case with the report
-       bool_or(verdict = 'occurs') FILTER (WHERE relation = 'same' AND verdict <> 'not_seen') AS report_occurs, count(DISTINCT r.name) AS cases, bool_or(provenance = 'own') AS own
+       bool_or(verdict = 'occurs') FILTER (WHERE relation = 'same') AS report_occurs, count(DISTINCT r.name) AS cases, bool_or(provenance = 'own') AS own
 FROM rows r JOIN study_releases l USING (version)
-WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT before_day FROM study_time)
+WHERE verdict IN ('occurs', 'absent') AND l.released < (SELECT before_day FROM study_time)
   AND NOT EXISTS (SELECT 1 FROM study_labels b WHERE b.repo = r.repo AND b.number = r.number
                   AND b.scheme = 'bug_type' AND b.value = 'not_a_bug')
 GROUP BY ALL;

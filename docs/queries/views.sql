@@ -1,10 +1,16 @@
 -- What several queries of this folder read. Files of data/*.toml are one row each, as JSON of the same name.
 
--- Releases of the matrix, oldest first, and the newest.
+-- The shipped verdicts.
+CREATE TEMP VIEW shipped AS
+FROM read_csv('analysis/results/verdicts.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'});
+
+-- Those of the sweep: the first of each case of a bug on each release.
 CREATE TEMP VIEW matrix AS
 SELECT *, regexp_extract(environment, '^[^,]*, (.*), [^,]*$', 1) AS processor
-FROM read_csv('analysis/results/matrix.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'});
+FROM shipped WHERE "case" IN (SELECT name FROM cases WHERE current)
+QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY day) = 1;
 
+-- Releases of the matrix, oldest first, and the newest.
 CREATE TEMP TABLE releases AS
 SELECT build, row_number() OVER (ORDER BY list_transform(string_split(build, '.'), lambda part: part::INT)) AS place,
   place = count(*) OVER () AS is_newest
