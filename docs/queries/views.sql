@@ -1,14 +1,13 @@
 -- What several queries of this folder read. Files of data/*.toml are one row each, as JSON of the same name.
 
--- The shipped verdicts.
-CREATE TEMP VIEW shipped AS
-FROM read_csv('analysis/results/verdicts.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'});
+-- The shipped verdicts of the sweep: the first of each case on each release. Those of bugs are the matrix.
+CREATE TEMP VIEW sweep AS
+FROM read_csv('analysis/results/verdicts.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'})
+QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY day) = 1;
 
--- Those of the sweep: the first of each case of a bug on each release.
 CREATE TEMP VIEW matrix AS
 SELECT *, regexp_extract(environment, '^[^,]*, (.*), [^,]*$', 1) AS processor
-FROM shipped WHERE "case" IN (SELECT name FROM cases WHERE current)
-QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY day) = 1;
+FROM sweep WHERE "case" IN (SELECT name FROM cases WHERE current);
 
 -- Releases of the matrix, oldest first, and the newest.
 CREATE TEMP TABLE releases AS

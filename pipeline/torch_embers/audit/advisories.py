@@ -198,7 +198,7 @@ def executed() -> list[Executed]:
     Raises:
         InputError: a shipped file is missing or wrong.
     """
-    rows = shipped_verdicts.read()
+    rows = shipped_verdicts.sweep()
     return [compare(advisory, [row for row in rows if row["case"] == advisory.case]) for advisory in load().advisory]
 
 

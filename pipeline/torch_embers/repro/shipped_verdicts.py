@@ -104,14 +104,23 @@ def _by_release() -> list[list[Line]]:
     return [sorted(lines, key=itemgetter("day")) for lines in found.values()]
 
 
+def sweep() -> list[Line]:
+    """The sweep: one verdict per case, of whatever kind, and release.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    return [first for first, *_ in _by_release()]
+
+
 def matrix() -> list[Line]:
-    """The sweep of the cases of bugs: one verdict per case and release.
+    """The sweep of the cases of bugs.
 
     Raises:
         InputError: the file cannot be used.
     """
     bugs = {case.hash for case in cases.shipped()}
-    return [first for first, *_ in _by_release() if first["case_hash"] in bugs]
+    return [line for line in sweep() if line["case_hash"] in bugs]
 
 
 def second_batch(release: str) -> dict[str, Line]:
