@@ -12,7 +12,7 @@ import pytest
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import assert_snapshot, rows
 from torch_embers.progress import Silent
-from torch_embers.repro import bank, shipped_matrix
+from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.run import recheck as rechecking
 from torch_embers.run.status import tracked_items
 from torch_embers.store.store import Store
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Verdicts = dict[tuple[str, str], Any]
 """Verdict by case and release."""
-SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_matrix.matrix()}
+SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_verdicts.matrix()}
 WHERE = {"system": "Linux", "device": "cpu", "device_name": None, "capability": "AVX512"}
 RELEASES = sorted({release for _, release in SHIPPED}, key=lambda text: [int(part) for part in text.split(".")])
 

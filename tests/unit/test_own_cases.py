@@ -110,6 +110,15 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     assert f"occurs 3/4, control {told}" in as_junit([planted]).decode()
 
 
+def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:
+    unseen = [entry("2.0.1", "occurs"), entry("2.1.2", "not_seen"), entry("2.2.2", "untestable")]
+    assert as_junit(unseen).count(b"<skipped") == 2
+    assert changes(unseen) == {}
+    found = [*unseen, entry("2.3.1", "absent")]
+    assert as_junit(found).count(b"<skipped") == 2
+    assert changes(found) == {"pt1": [("2.0.1", "occurs"), ("2.3.1", "absent")]}
+
+
 @pytest.mark.parametrize(
     ("verdicts", "line"),
     [

@@ -5,8 +5,6 @@ A case that crashes a script of one's own is no vulnerability by itself: `data/a
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal
@@ -14,13 +12,13 @@ from typing import TYPE_CHECKING, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
-from torch_embers import resources, toml_models
+from torch_embers import toml_models
+from torch_embers.repro import shipped_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FILE = "advisories.toml"
-VERDICTS = ("results", "advisories.csv")
 Status = Literal["published", "doubted", "confirmed"]
 DECIDED = ("occurs", "absent")
 
@@ -198,7 +196,7 @@ def executed() -> list[Executed]:
     Raises:
         InputError: a shipped file is missing or wrong.
     """
-    rows = list(csv.DictReader(io.StringIO(resources.analysis_text(*VERDICTS))))
+    rows = shipped_verdicts.sweep()
     return [compare(advisory, [row for row in rows if row["case"] == advisory.case]) for advisory in load().advisory]
 
 

@@ -16,7 +16,7 @@ from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.repro import case as cases
-from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.repro.shipped_verdicts import matrix
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def known_on(version: str, device: str = "cpu") -> Known:
     standings = _standings()
     here: dict[str, list[Mapping[str, str]]] = defaultdict(list)  # of each environment a verdict
     for row in rows:
-        if row["build"] == release and _is_of(row, bank.get(row["case"])):
+        if row["build"] == release:
             here[row["case"]].append(row)
     bugs = []
     for name, own in here.items():
@@ -214,18 +214,13 @@ def known_on(version: str, device: str = "cpu") -> Known:
                 evidence="; ".join(
                     f"{row['k']} of {row['n']} runs on {release}, {row['environment']}" for row in occurring
                 ),
-                seen=occurring[0]["detail"],
+                seen=occurring[0]["seen"],
             )
         )
     decided = [row for own in here.values() for row in own if row["verdict"] in DECIDED]
     places = tuple(sorted({row["environment"] for row in decided}))
     count = len({row["case"] for row in decided})
     return Known(release, commit_of(release), exact, places, tuple(bugs), count, len(here) - count)
-
-
-def _is_of(row: Mapping[str, str], case: Case | None) -> bool:
-    """Whether a verdict is of the text that a case has now."""
-    return case is not None and case.hash == row["case_hash"]
 
 
 def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:

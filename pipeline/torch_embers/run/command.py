@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
-from torch_embers.repro import bank
+from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.repro.case import shipped as shipped_cases
 from torch_embers.run import events, matrix, notices, reduction, reports, shipped, shipped_mark
 from torch_embers.run import state as states
@@ -310,12 +310,18 @@ def minimize_case(store: Store, settings: Settings, name: str, build: str | None
 
 
 def save_matrix(
-    store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None, *, only_own: bool = False
+    store: Store,
+    csv: Path | None,
+    junit: Path | None,
+    jsonl: Path | None,
+    *,
+    add_to: Path | None = None,
+    only_own: bool = False,
 ) -> list[matrix.Entry]:
     """Read the matrix, or that of own runs, and write it to the files that are asked for.
 
     Raises:
-        InputError: no verdict yet, or a file cannot be written.
+        InputError: no verdict yet, a file cannot be written, or ``add_to`` is no file of verdicts.
     """
     entries = [entry for entry in matrix.entries(store) if not only_own or entry.provenance == matrix.OWN]
     if not entries:
@@ -328,4 +334,11 @@ def save_matrix(
     for path, content in forms:
         if path is not None:
             reports.write(path, content)
+    if add_to is not None:
+        try:
+            text = add_to.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"--add-to {add_to}: {error}; `embers matrix --csv` makes such a file") from error
+        before = shipped_verdicts.parse(text, str(add_to))
+        reports.write(add_to, matrix.as_csv(entries, before).encode())
     return entries

@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
+from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
 from torch_embers.run.item_verdict import deciding
 from torch_embers.run.verdict import INJECTED_SHOWS
 from torch_embers.store import schema
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from torch_embers.repro.shipped_verdicts import Line
     from torch_embers.store.store import Store
 
 OWN = "own"
@@ -138,16 +140,24 @@ def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 
-def as_csv(verdicts: Sequence[Entry]) -> str:
-    """The matrix as CSV with a heading."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
+    """The matrix as a file of verdicts: a heading, and a line per verdict.
+
+    Args:
+        verdicts: what is written.
+        before: lines of a file to which the verdicts are added; what it has already is not written again.
+    """
+    fresh = []
     for entry in verdicts:
-        row = entry.row()
-        rate = entry.detectable_rate
-        row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
-        writer.writerow({name: csv_cell(value) for name, value in row.items()})
+        cells = entry.row() | {"seen": entry.detail, "day": entry.decided_at.date().isoformat()}
+        fresh.append({name: "" if cells[name] is None else str(csv_cell(cells[name])) for name in FILE_COLUMNS})
+    known = {tuple(line.values()) for line in before}
+    lines = [*before, *(line for line in fresh if tuple(line.values()) not in known)]
+    lines.sort(key=lambda line: (line["case"], version_key(line["build"]), line["environment"], line["day"]))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FILE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
     return out.getvalue()
 
 

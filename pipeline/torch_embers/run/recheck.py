@@ -199,7 +199,7 @@ class Recheck:
 
     Attributes:
         counts: items by status, all of them.
-        fresh: verdicts that were reached now.
+        fresh: verdicts that were reached now, `untestable` not counted.
         false_expected: false claims of an absence to expect among the announced ones.
         ahead: what was dated later than now before this re-check.
         left_out: builds that could not be used, each with the reason. Where the reference is among them there are no
@@ -288,7 +288,7 @@ def recheck(
         tuple(cells),
         tuple(changes),
         dict(Counter([*derived.values(), *(one.status for one in kept.values())])),
-        sum(cell.fresh for cell in cells),
+        sum(cell.fresh and cell.decision.verdict != "untestable" for cell in cells),
         expected_false(claims, rules.miss),
         ahead,
         tuple(usable.left_out.values()),

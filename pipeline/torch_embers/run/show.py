@@ -159,8 +159,11 @@ def print_watched(done: Watched) -> None:
 def print_summary(done: RunSummary) -> None:
     """Print a run's summary."""
     out = stdout()
-    counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(done.counts.items()))
-    out.print(f"\n{sum(done.counts.values())} verdicts: {counted or 'none'}")
+    decided = {verdict: count for verdict, count in sorted(done.counts.items()) if verdict != "untestable"}
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in decided.items())
+    out.print(f"\n{sum(decided.values())} verdicts: {counted or 'none'}")
+    if untestable := done.counts.get("untestable"):
+        out.print(f"{untestable} times a case could not be tested on a build")
     for place in done.places:
         out.print(f"measured on {plain(place)}")
     if done.gone:
