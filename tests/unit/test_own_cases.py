@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import Recorded, case_of, case_text
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.progress_bar import ProgressBar
+from torch_embers.report import rules
+from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
-from torch_embers.run import command, where
+from torch_embers.run import command, reports, where
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes
+from torch_embers.run.recheck import Recheck
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
@@ -158,6 +163,40 @@ def test_two_builds_of_a_release_are_two_suites_and_one_answer() -> None:
         ("2.0.1+absent", "0"),
         ("2.0.1+occurs", "1"),
     ]
+
+
+def test_the_junit_of_a_re_check_is_of_its_build_and_machine_alone(tmp_path: Path) -> None:
+    build = build_of("2.6.0+cu124")
+    cell = cell_of(case_of(), build, decision_of("absent"))
+    own = replace(entry("2.6.0", "absent"), identity=build.identity, environment=cell.place)
+    others = (replace(own, identity="2.6.0+cpu@c"), replace(own, environment="cpu, Other, AVX2, Linux"))
+    bad = [replace(other, case=f"pt{place}", verdict="occurs") for place, other in enumerate(others, 2)]
+    reports.save(tmp_path, Recheck(build, "now", (cell,), (), {}, 1, 0.0), [own, *bad])
+    names = [case.get("name") for case in ET.parse(tmp_path / "recheck.xml").iter("testcase")]
+    assert names == ["pt1"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "answer"),
+    [
+        (["absent", "absent"], "absent"),
+        (["absent", "not_seen"], ""),
+        (["absent", "untestable"], "absent"),
+        (["occurs", "not_seen"], "occurs"),
+        (["untestable"], ""),
+    ],
+)
+def test_the_site_calls_an_issue_gone_only_where_all_its_own_testable_cases_are_absent(
+    verdicts: list[str], answer: str
+) -> None:
+    item = {"repo": "a/b", "number": 1}
+    names = [f"pt{place}" for place in range(len(verdicts))]
+    cases = [{"name": name, "origin": "curated", "items": [{**item, "relation": "same"}]} for name in names]
+    found = [replace(entry("2.0.1", verdict), case=name) for name, verdict in zip(names, verdicts, strict=True)]
+    issue = {**item, "kind": "issue", "state": "open"}
+    source: Any = SimpleNamespace(cases=cases, verdicts=found, items=[issue])
+    facts = Facts(source, rules.load(), frozenset())
+    assert (facts.own_answer(("a/b", 1)), facts.still_open("absent")) == (answer, [("a/b", 1)] * (answer == "absent"))
 
 
 def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:

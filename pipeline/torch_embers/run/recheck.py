@@ -169,16 +169,31 @@ class Uncontrolled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
-    """Verdicts that the database holds, shipped ones among them.
+class _Known:
+    """What statuses rest on beside the cells of now: cases, items, and verdicts that the database holds.
 
     Attributes:
-        older: by case hash and release, those of machines like this one.
+        older: by case hash and release, verdicts of machines like this one, shipped ones among them.
         occurred: hashes of cases that occurred on any machine.
     """
 
+    cases: Sequence[Case]
+    items: Mapping[ItemKey, Tracked]
     older: Mapping[str, Mapping[str, Verdict]]
     occurred: frozenset[str]
+
+    def statuses(self, cells: Iterable[Cell], reference: Build) -> dict[BackendKey, Status]:
+        """Status by item and backend."""
+        by_case: dict[str, list[Cell]] = defaultdict(list)
+        for cell in sorted(cells, key=lambda c: c.build.order()):
+            if cell.build.order() <= reference.order():
+                by_case[cell.case.hash].append(cell)
+        verdicts = {
+            case: _series(seen, self.older.get(case, {}))
+            for case, seen in by_case.items()
+            if seen[-1].build.identity == reference.identity
+        }
+        return statuses_of(self.cases, self.items, verdicts, self.occurred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +281,9 @@ def recheck(
     usable = Usable(executor, progress)
     due = naive_utc() - timedelta(days=request.every)
     cells = _sweep(usable, chosen, request, due)
-    known = histories(store)
-    stored = _stored(store, request.reference, cells)
-    statuses = _confirmed(usable, chosen, items, cells, stored, known, request, due)
+    earlier = histories(store)
+    known = _known(store, chosen, items, cells, request.reference)
+    statuses = _confirmed(usable, known, cells, earlier, request, due)
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
         statuses = {}
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
@@ -276,9 +291,9 @@ def recheck(
     kept = _kept(store, statuses, here)
     moment = naive_utc()
     derived = {key: status for key, status in statuses.items() if key not in kept}
-    changes = _changes(known, derived, items, here, moment)
+    changes = _changes(earlier, derived, items, here, moment)
     made_at = moment.isoformat() + "Z"
-    changes = _untold(store, statuses, known) + changes
+    changes = _untold(store, statuses, earlier) + changes
     with writer.transaction() as connection:
         _write(connection, [change for change in changes if change.found_at is None], request.reference, made_at)
     claims = sum(change.kind in CONFIRMED for change in changes)
@@ -312,26 +327,6 @@ def _sweep(usable: Usable, cases: Sequence[Case], request: RecheckRequest, due: 
     return cells + usable.sweep(newest)
 
 
-def _statuses(
-    cases: Iterable[Case],
-    items: Mapping[ItemKey, Tracked],
-    cells: Sequence[Cell],
-    stored: _Stored,
-    reference: Build,
-) -> dict[BackendKey, Status]:
-    """Status by item and backend."""
-    by_case: dict[str, list[Cell]] = defaultdict(list)
-    for cell in sorted(cells, key=lambda c: c.build.order()):
-        if cell.build.order() <= reference.order():
-            by_case[cell.case.hash].append(cell)
-    verdicts = {
-        case: _series(seen, stored.older.get(case, {}))
-        for case, seen in by_case.items()
-        if seen[-1].build.identity == reference.identity
-    }
-    return statuses_of(cases, items, verdicts, stored.occurred)
-
-
 def _series(cells: Sequence[Cell], older: Mapping[str, Verdict]) -> list[Verdict]:
     """The verdicts of a case by release, that of the last cell last.
 
@@ -351,7 +346,9 @@ def _series(cells: Sequence[Cell], older: Mapping[str, Verdict]) -> list[Verdict
     return [verdict for _, verdict in sorted(series, key=itemgetter(0))]
 
 
-def _stored(store: Store, reference: Build, cells: Sequence[Cell]) -> _Stored:
+def _known(
+    store: Store, cases: Sequence[Case], items: Mapping[ItemKey, Tracked], cells: Sequence[Cell], reference: Build
+) -> _Known:
     """What is stored beside these cells; of a release, own verdicts go before shipped ones."""
     where = next((cell.where for cell in cells if cell.where), None) or environment_of(reference, 1)
     asked = {name: where[name] for name in ("system", "processor", "device_name")}
@@ -360,24 +357,25 @@ def _stored(store: Store, reference: Build, cells: Sequence[Cell]) -> _Stored:
         for case_hash, release, verdict in connection.execute(_OLDER, {**asked, "order": list(ORDER)}).fetchall():
             older[case_hash].setdefault(release, verdict)
         occurred = connection.execute("SELECT DISTINCT case_hash FROM verdicts WHERE verdict = 'occurs'").fetchall()
-    return _Stored(older, frozenset(case_hash for [case_hash] in occurred))
+    return _Known(cases, items, older, frozenset(case_hash for [case_hash] in occurred))
 
 
 def _confirmed(
     usable: Usable,
-    cases: Sequence[Case],
-    items: Mapping[ItemKey, Tracked],
+    known: _Known,
     cells: list[Cell],
-    stored: _Stored,
-    known: Mapping[BackendKey, History],
+    earlier: Mapping[BackendKey, History],
     request: RecheckRequest,
     due: datetime,
 ) -> dict[BackendKey, Status]:
     """Statuses, after a second batch since ``due`` for every new claim of an absence that is asked for."""
-    statuses = _statuses(cases, items, cells, stored, request.reference)
-    wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
-    claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and known[key].status != s}
-    doubtful = [c for c in cases if claimed & set(c.issues)]
+    statuses = known.statuses(cells, request.reference)
+    claimed = {
+        key[:2]
+        for key, s in statuses.items()
+        if s in CONFIRMED and earlier[key].status != s and _is_wanted(known.items.get(key[:2]), request.only)
+    }
+    doubtful = [c for c in known.cases if claimed & set(c.issues)]
     if not doubtful or request.reference.identity in usable.left_out:
         return statuses
     wanted_again = SweepRequest(doubtful, [request.reference], request.controls, request.jobs)
@@ -385,7 +383,7 @@ def _confirmed(
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)
-    return _statuses(cases, items, cells, stored, request.reference)
+    return known.statuses(cells, request.reference)
 
 
 def _by_item(cells: Iterable[Cell], cases: Iterable[Case], reference: Build) -> dict[BackendKey, list[Cell]]:
