@@ -19,11 +19,12 @@ from torch_embers.progress_bar import ProgressBar
 from torch_embers.report import rules
 from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
-from torch_embers.run import command, reports, where
+from torch_embers.run import command, dispatch, reports
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes
 from torch_embers.run.recheck import Recheck
 from torch_embers.sandbox import doctor
+from torch_embers.sandbox.policy import HOSTILE, REVIEWED
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
 if TYPE_CHECKING:
@@ -78,8 +79,12 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox(
     outcome = {name: "no bubblewrap" if name in missing else "" for name in GUARANTEES}
     monkeypatch.setattr(doctor, "prove", lambda: Proof(outcome, "Linux"))
     progress = Recorded()
-    with where.opened(where.HERE, Registry(tmp_path), progress, jobs=1, unsandboxed=unsandboxed):
-        assert progress.lines == [f"WARNING: reviewed cases run {said}; see `embers doctor`"] * bool(said)
+    monkeypatch.setattr(dispatch, "Runner", lambda *_, **__: None)
+    here = dispatch.LocalDispatcher(Registry(tmp_path), progress, unsandboxed=unsandboxed)
+    build: Any = SimpleNamespace(python=tmp_path)
+    for profile in (HOSTILE, REVIEWED, REVIEWED):
+        here._runner(build, dispatch.Zygote(profile))
+    assert progress.lines == [f"WARNING: reviewed cases run {said}; see `embers doctor`"] * bool(said)
 
 
 def test_a_message_stays_one_line_however_narrow_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

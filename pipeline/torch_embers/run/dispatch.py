@@ -126,6 +126,7 @@ class LocalDispatcher:
         self._registry = registry
         self._progress = progress
         self._unsandboxed = unsandboxed
+        self._warned = False
 
     def proof(self) -> Proof:
         """The proof of this host."""
@@ -163,6 +164,9 @@ class LocalDispatcher:
             yield _LocalZygotes(runner, placed_here(build).where)
 
     def _runner(self, build: Build, zygote: Zygote) -> Runner:
+        if zygote.profile == REVIEWED and not self._warned:
+            warn_without_sandbox(doctor.prove(), self._progress, unsandboxed=self._unsandboxed)
+            self._warned = True
         return Runner(
             build.python,
             zygote.profile,
@@ -202,3 +206,12 @@ def by_kind(batches: Sequence[Batch]) -> dict[tuple[str, tuple[str, ...]], list[
 def most_turns(members: Sequence[Batch], rules: Rules) -> int:
     """Fresh zygotes that the runs of these batches may take."""
     return max(batch.turns(rules) for batch in members)
+
+
+def warn_without_sandbox(proof: Proof, progress: Progress, *, unsandboxed: bool) -> None:
+    """Say in one line that reviewed code runs with less than the whole sandbox, where that is so."""
+    if proof.complete or not (proof.held or unsandboxed):  # without either nothing runs
+        return
+    reason = next(iter(proof.missing.values()))
+    how = f"without {', '.join(proof.missing)}" if proof.held else "without a sandbox, with all your rights"
+    progress.said(f"WARNING: reviewed cases run {how} ({reason}); see `embers doctor`")

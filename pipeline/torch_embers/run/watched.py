@@ -23,9 +23,9 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import BLOCK_START, Case, CaseError, parse
 from torch_embers.run import shipped
 from torch_embers.run.batch import PROFILES, cannot_run_here
+from torch_embers.run.dispatch import warn_without_sandbox
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
-from torch_embers.run.where import warn_without_sandbox
 from torch_embers.sandbox import bundle, doctor
 from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
 from torch_embers.store import rows

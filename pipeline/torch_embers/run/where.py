@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers import packages
 from torch_embers.errors import InputError
-from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.dispatch import LocalDispatcher, warn_without_sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.run.cluster.crew import Crew
     from torch_embers.run.dispatch import Dispatcher
-    from torch_embers.sandbox.proof import Proof
 
 LOCAL, RAY = "local", "ray"
 
@@ -68,9 +67,7 @@ def opened(
         ClusterError: the cluster cannot be used.
     """
     if where.executor == LOCAL:
-        local = LocalDispatcher(registry, progress, unsandboxed=unsandboxed)
-        warn_without_sandbox(local.proof(), progress, unsandboxed=unsandboxed)
-        yield local
+        yield LocalDispatcher(registry, progress, unsandboxed=unsandboxed)
         return
     with _cluster(where, jobs, registry.folder, progress) as crew:
         from torch_embers.run.cluster.dispatcher import RayDispatcher
@@ -78,15 +75,6 @@ def opened(
         remote = RayDispatcher(crew, unsandboxed=unsandboxed)
         warn_without_sandbox(remote.proof(), progress, unsandboxed=unsandboxed)
         yield remote
-
-
-def warn_without_sandbox(proof: Proof, progress: Progress, *, unsandboxed: bool) -> None:
-    """Say in one line that reviewed code runs with less than the whole sandbox, where that is so."""
-    if proof.complete or not (proof.held or unsandboxed):  # without either nothing runs
-        return
-    reason = next(iter(proof.missing.values()))
-    how = f"without {', '.join(proof.missing)}" if proof.held else "without a sandbox, with all your rights"
-    progress.said(f"WARNING: reviewed cases run {how} ({reason}); see `embers doctor`")
 
 
 @contextmanager
