@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import duckdb
 import pytest
 
+from helpers.verdicts import build_of
 from torch_embers import toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, SandboxError
@@ -50,7 +49,7 @@ def plain_attempts(monkeypatch):
 @pytest.fixture
 def build(monkeypatch):
     monkeypatch.setattr(hunt, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
-    return SimpleNamespace(name="2.15.0", public_version="2.15.0", devices=("cpu",), python=Path("python"))
+    return build_of("2.15.0", devices=("cpu",))
 
 
 FATAL = Cell("out", "b", "destination", "strided, others dense")
@@ -71,8 +70,6 @@ def row(op, findings=()):
 
 class Machine:
     """Runs attempts as a build would in which the operator ``b`` dies in one call, and ``d`` writes outside."""
-
-    where: ClassVar = dict.fromkeys(("device", "processor", "capability", "system"), "here")
 
     def __init__(self):
         self.asked = []
@@ -103,8 +100,8 @@ class Machine:
         return result(key, "\n".join(lines))
 
 
-MACHINES = SimpleNamespace(zygotes=lambda _build, _zygote: Machine())
-"""A dispatcher whose zygotes are machines."""
+MACHINES = SimpleNamespace(on=lambda _build, **_: Machine())
+"""A machine whose runners are made up."""
 
 
 def swept(machine, ops):
@@ -264,7 +261,7 @@ def test_a_device_that_the_build_cannot_use_is_one_line_and_is_said_before_anyth
     with pytest.raises(InputError, match=r"build 2\.15\.0 cannot use cuda here: use --device cpu"):
         list(hunt.hunt(build, request, MACHINES))
     assert not (tmp_path / "out").exists()
-    build.devices = ("cpu", "cuda")
+    build = dataclasses.replace(build, devices=("cpu", "cuda"))
     request = dataclasses.replace(request, modes=["malformed"])
     with pytest.raises(InputError, match="malformed is made for the cpu"):
         list(hunt.hunt(build, request, MACHINES))

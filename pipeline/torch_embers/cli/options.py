@@ -30,15 +30,22 @@ UnsandboxedOption = Annotated[
     typer.Option("--unsandboxed", help="Where no sandbox can be had: run reviewed cases with all your rights."),
 ]
 
-ExecutorOption = Annotated[
-    str, typer.Option("--executor", help="Where the work is done: local, or ray (the nodes of a cluster).")
-]
 AddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
-        help="With --executor ray: HOST:PORT of the cluster, or auto.",
-        show_default="a Ray of its own on this machine",
+        help="Let the nodes of this Ray cluster do it: HOST:PORT, or auto.",
+        show_default="this machine does it",
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--shard", help="Do the i-th of n parts; the others are for other machines.", metavar="I/N"),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state", help="Folder of Parquet files to load what is known from, and to save it to.", metavar="FOLDER"
     ),
 ]
 

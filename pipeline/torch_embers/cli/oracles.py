@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_embers.cli.options import (
-    AddressOption,
     BuildOption,
-    ExecutorOption,
     JobsOption,
     JsonOption,
     MarginOption,
@@ -77,8 +75,6 @@ def hunt(
     ),
     jobs: JobsOption = 2,
     unsandboxed: UnsandboxedOption = False,
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
     json: JsonOption = False,
 ) -> None:
     """Take every operator of a build through layouts of its arguments and destinations, and report what is wrong.
@@ -86,15 +82,11 @@ def hunt(
     Exit code 10 with findings that nobody has judged yet.
     """
     from torch_embers.run import hunt_command as command
-    from torch_embers.run.where import Where
 
-    where = Where(executor, address)
     if action:
         typer.echo(command.act(action, out))
         return
-    reached = command.run(
-        build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, where=where, device=device
-    )
+    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, device=device)
     if json:
         print_json(reached.rows())
     else:

@@ -13,11 +13,12 @@ from torch_embers.cli.options import (
     AddressOption,
     BuildOption,
     DatabaseOption,
-    ExecutorOption,
     JobsOption,
     JsonOption,
     NumberArgument,
     RepoOption,
+    ShardOption,
+    StateOption,
     UnsandboxedOption,
     store_at,
 )
@@ -111,7 +112,8 @@ def run(
             help="Look for silent errors in cases, items or script files instead: layout, precision, or both."
         ),
     ] = None,
-    executor: ExecutorOption = "local",
+    shard: ShardOption = None,
+    state: StateOption = None,
     address: AddressOption = None,
     repo: RepoOption = None,
     unsandboxed: UnsandboxedOption = False,
@@ -124,14 +126,14 @@ def run(
     from torch_embers import console, settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
-    from torch_embers.run.where import HERE, Where
+    from torch_embers.run.work import WHOLE, Shard
 
     wanted = settings.load(database=database, repo=repo)
-    where = Where(executor, address)
-    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed, where)
+    part = WHOLE if shard is None else Shard.read(shard)
+    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed, part, state, address)
     if oracle is not None:
-        if where != HERE:
-            raise InputError("--oracle runs on this machine only: leave --executor and --address out")
+        if address is not None:
+            raise InputError("--oracle runs on this machine only: leave --address out")
         _run_watched(oracle, request, database, wanted, json=json)
     cells = []
     with ExitStack() as stack:
@@ -151,6 +153,19 @@ def run(
         console.print_next(
             f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
         )
+
+
+def merge(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that --state has saved.", metavar="FOLDER...")],
+    database: DatabaseOption = None,
+) -> None:
+    """Bring what other machines ran into the database; what it has already is not added again."""
+    from torch_embers.run import state
+
+    store = store_at(database)
+    with store.writer("merge") as writer:
+        for folder in folders:
+            typer.echo(f"{folder}: {state.load(writer, folder)} new rows")
 
 
 def _run_watched(
@@ -258,10 +273,7 @@ def recheck(
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, .md, .xml (JUnit) and .atom.")] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(help="Folder of Parquet files to load what is known from, and to save it to.", metavar="FOLDER"),
-    ] = None,
+    state: StateOption = None,
     annotations: Annotated[
         bool, typer.Option("--annotations", help="Print what changed as annotations of GitHub Actions instead.")
     ] = False,
@@ -272,8 +284,6 @@ def recheck(
     times: Annotated[
         bool, typer.Option("--times", help="With --release-candidate: also time common calls, with all your rights.")
     ] = False,
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -285,12 +295,10 @@ def recheck(
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, events, notices, release, reports, show
-    from torch_embers.run.where import Where
 
     wanted = settings.load(database=database)
-    where = Where(executor, address)
     if release_candidate is not None:
-        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed, where)
+        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
         _compare_release(wanted, request, out, times=times, json=json)
     if times:
         raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
@@ -319,7 +327,6 @@ def recheck(
             state=state,
             unsandboxed=unsandboxed,
             tell=tell,
-            where=where,
         )
     raise typer.Exit(reports.exit_code(found))
 

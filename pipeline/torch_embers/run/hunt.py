@@ -8,12 +8,11 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from torch_embers import resources, toml_models
-from torch_embers.builds.registry import environment_text
+from torch_embers.builds.registry import environment_text, placed_here
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
-from torch_embers.run.dispatch import Zygote
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
 from torch_embers.sandbox import bundle
@@ -21,10 +20,12 @@ from torch_embers.sandbox.runner import PRELOAD, Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
-    from torch_embers.run.dispatch import Dispatcher, Zygotes
+    from torch_embers.run.work import Machine
+    from torch_embers.sandbox.runner import Runner
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
@@ -65,23 +66,23 @@ def rules() -> Rules:
     return toml_models.load(Rules, "hunt.toml")
 
 
-def zygote() -> Zygote:
-    """What operators are run from: it has imported PyTorch's samples."""
-    return Zygote(preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
+def runner_on(build: Build, machine: Machine) -> AbstractContextManager[Runner]:
+    """What operators are run by: its zygotes have imported PyTorch's samples."""
+    return machine.on(build, preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
 
 
-def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator[Hunted]:
+def hunt(build: Build, request: HuntRequest, machine: Machine) -> Iterator[Hunted]:
     """Sweep a build and yield each operator; the journal holds it before it is yielded, and is not run again.
 
     Args:
         build: whose operators are called.
         request: which of them, and how.
-        dispatcher: makes the runs; the journal is written here, wherever they are made.
+        machine: makes the runs.
 
     Raises:
         InputError: an operator, dtype or device is unknown, or the folder of the journal cannot be used.
         SandboxError: no sandbox can be had, or the build has no database of samples.
-        BuildError, ClusterError: as of the dispatcher.
+        BuildError: the build is gone, or has become another one.
     """
     check_device(request.device, build, request.modes)
     try:
@@ -90,20 +91,20 @@ def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator
         raise InputError(f"--out {request.out}: {error.strerror}: name a folder that can be written") from error
     journal = Journal(request.out / FILE)
     done = {one.key: one for one in journal.read()}
-    with dispatcher.zygotes(build, zygote()) as zygotes:
+    with runner_on(build, machine) as runner:
         modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
-        names = samples_of(zygotes)
+        names = samples_of(runner)
         if not {"kernels", MALFORMED} & set(modes):
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
-        version, where = digest(), environment_text(zygotes.where)
+        version, where = digest(), environment_text(placed_here(build).where)
         asked = [
             Hunted(build.name, op, dtype, modes, version, where, build.public_version, request.device)
             for op, dtype in wanted
         ]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
-        for one in hunt_groups.sweep(zygotes, left, request.jobs, rules().limits):
+        for one in hunt_groups.sweep(runner, left, request.jobs, rules().limits):
             if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
                 journal.append(one)
             yield one
@@ -144,7 +145,7 @@ def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str
     return [(name, dtype) for name in sorted(names) for dtype in dict.fromkeys(dtypes) if dtype in known[name]]
 
 
-def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
+def samples_of(runner: Runner) -> dict[str, list[str]]:
     """Operators of which a build has samples, with the dtypes of each.
 
     Raises:
@@ -152,7 +153,7 @@ def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
     """
     why = ""
     code = bundle.script("hunt", "names", {})
-    for result in zygotes.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
+    for result in runner.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
         for names in cells.unpack(result.stdout):
             return dict(names)
         if lacks := _LACKS.search(result.stderr):

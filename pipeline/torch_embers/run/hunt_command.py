@@ -18,7 +18,7 @@ from torch_embers.run import hunt, hunt_coverage, hunt_draft
 from torch_embers.run.command import chosen_builds
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
-from torch_embers.run.where import HERE, opened
+from torch_embers.run.work import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_known import Known
     from torch_embers.run.hunt_rows import Hunted
-    from torch_embers.run.where import Where
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""
@@ -85,7 +84,6 @@ def run(
     jobs: int,
     *,
     unsandboxed: bool,
-    where: Where = HERE,
     device: str = "cpu",
 ) -> Reached:
     """Hunt on builds.
@@ -93,7 +91,6 @@ def run(
     Raises:
         InputError: an operator, dtype, mode or build is unknown, or a build cannot use the device.
         SandboxError: no sandbox can be had.
-        ClusterError: the cluster cannot be used.
     """
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
@@ -101,12 +98,10 @@ def run(
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device)
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
-    with (
-        ProgressBar("hunting") as progress,
-        opened(where, registry, progress, jobs=jobs, unsandboxed=unsandboxed) as dispatcher,
-    ):
+    machine = Machine(registry, unsandboxed)
+    with ProgressBar("hunting") as progress:
         for build in chosen_builds(registry, builds):
-            for one in hunt.hunt(build, request, dispatcher):
+            for one in hunt.hunt(build, request, machine):
                 reached.done.append(one)
                 progress.advanced(1)
     return reached
