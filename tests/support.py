@@ -187,10 +187,15 @@ CASE_CODE = """
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 3
+    return observed
+
+
 off = sum([1, -1])
-if PLANT:
-    off += 3
+off = spoil(off)
 print("off by 3" if off else "equal")
 sys.exit(1 if off else 0)
 """

@@ -14,7 +14,7 @@ threads; they need no network and run no case. `--all` prints those with an exce
 | `headline_evidence` | called closed as fixed and still there, and a part of the evidence is missing |
 | `not_read` | its relation is `same`, and the newest reader saw nothing of the thread; has no exceptions |
 | `no_disposition` | a closed issue of the catalog has the case, and nobody says why it was closed; has no exceptions |
-| `no_times` | an item about performance has neither a case nor a reason in data/timing_cases/without.toml, or both |
+| `no_times` | an item about performance has neither a case nor a reason in data/cases/unmeasured.toml, or both |
 | `no_case` | somebody says why an issue was closed, and neither a case nor data/cases/uncovered.toml names it |
 """
 
@@ -31,18 +31,23 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from torch_embers import resources
+from torch_embers import judgements, resources
 from torch_embers.repro import case as cases
 from torch_embers.repro import shipped_matrix
-from torch_embers.run import perf_cases
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 EXCEPTIONS = "case_flags.toml"
-WITHOUT = "timing_cases/without.toml"
+WITHOUT = "cases/unmeasured.toml"
 EVIDENCE = ("evidence_kind", "evidence", "evidence_ref", "evidence_date")
+CLOSINGS = """
+SELECT item, answer AS disposition, reason AS evidence, facts ->> 'evidence_kind' AS evidence_kind,
+       facts ->> 'evidence_ref' AS evidence_ref, facts ->> 'evidence_date' AS evidence_date
+FROM judgements WHERE question = 'disposition' ORDER BY day, reader
+"""
+NEWEST = "FROM case_readings WHERE is_newest"
 WITHOUT_EXCEPTIONS = ("not_read", "no_disposition", "no_times")
 """Flags that are mended in the data: there is always a relation or a disposition that is true, if only unknown."""
 DECIDED = ("occurs", "absent", "not_seen", "changed")
@@ -97,8 +102,8 @@ class Facts:
         days: day of each release.
         kinds: issue or pull by number, where known.
         states: open or closed by number, where known.
-        dispositions: line of data/dispositions.jsonl by number.
-        readings: newest line of data/case_reviews.jsonl by case and number.
+        dispositions: by number, the answer of a reader (``disposition``) with its evidence.
+        readings: newest reading of a case beside an item, by both.
         uncovered: numbers of items that have no case for a reason that is written down.
         slow: numbers of items whose consequence is performance.
         unmeasured: of these, those that have no case for a reason that is written down.
@@ -128,10 +133,7 @@ class Facts:
 
 def shipped_facts() -> Facts:
     """The facts of the shipped files."""
-    entries, closings, read = (
-        [json.loads(line) for line in resources.data_file(name).read_text(encoding="utf-8").splitlines()]
-        for name in ("catalog.jsonl", "dispositions.jsonl", "case_reviews.jsonl")
-    )
+    entries = [json.loads(line) for line in resources.data_file("catalog.jsonl").read_text("utf-8").splitlines()]
     verdicts: dict[str, dict[str, str]] = {}
     for row in shipped_matrix.matrix():
         verdicts.setdefault(row["case"], {})[row["build"]] = row["verdict"]
@@ -141,8 +143,8 @@ def shipped_facts() -> Facts:
         numbers=Numbers({e["number"]: date.fromisoformat(e["created_at"]) for e in entries if e["created_at"]}),
         kinds={e["number"]: e["kind"] for e in entries},
         states={e["number"]: e["state"] for e in entries},
-        dispositions={line["number"]: line for line in closings},
-        readings={(line["case"], line["number"]): line for line in read},
+        dispositions={row["item"]: row for row in judgements.ask(CLOSINGS)},
+        readings={(row["case"], row["number"]): row for row in judgements.ask(NEWEST)},
         uncovered={entry["number"] for entry in resources.load_toml("cases/uncovered.toml")["issue"]},
         slow={entry["number"] for entry in entries if ("consequence", "performance") in _labels(entry)},
         unmeasured={item for entry in resources.load_toml(WITHOUT)["without"] for item in entry["items"]},
@@ -178,7 +180,7 @@ def flags(bank: Sequence[cases.Case], facts: Facts, timed: Sequence[cases.Case] 
         if number not in covered
     ]
     unsaid = [
-        Flag("no_disposition", one.name, number, "closed, and data/dispositions.jsonl does not say why")
+        Flag("no_disposition", one.name, number, "closed, and data/judgements.jsonl does not say why")
         for one in (*bank, *timed)
         for _, number in one.issues
         if facts.states.get(number) == "closed"
@@ -220,7 +222,7 @@ def _of_pair(one: cases.Case, number: int, facts: Facts, needs: tuple[str, ...])
     if not any(seen[release] == "occurs" for release in looked):
         yield Flag("never_red", one.name, number, f"does not occur on any release up to {looked[-1]}", needs)
     reading = facts.readings.get((one.name, number), {})
-    if not reading.get("decides", True) and one.relations.get((reading["repo"], number)) == "same":
+    if not reading.get("decides", True) and one.relations.get((judgements.REPO, number)) == "same":
         yield Flag("set_aside", one.name, number, "a reader set it aside, and its relation is same", needs)
     missing = list(_missing_evidence(one, number, facts))
     if missing:
@@ -299,7 +301,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="case_flags", description="Cases that look as if they showed another bug.")
     parser.add_argument("--all", action="store_true", help="print flags with an exception as well")
     everything = parser.parse_args(arguments).all
-    found = flags(cases.shipped(), shipped_facts(), perf_cases.all_timed())
+    found = flags(cases.shipped(), shipped_facts(), cases.shipped("timing"))
     excuses = read_excuses(resources.data_file(EXCEPTIONS).read_text(encoding="utf-8"))
     bare, stale = unexplained(found, excuses)
     for flag in found if everything else bare:

@@ -7,7 +7,7 @@ A page has two kinds of marks, both with a call of a function of this file:
     <!-- site: table("query") -->        only the site has it (tools/site_hooks.py): long lists stay out of the checkout
 
 A query is a file of docs/queries/ or SQL. It reads the database of the catalog alone (docs/store.md), the views of
-docs/queries/views.sql, files of the checkout, and each file of data/*.toml as one row: ``FROM 'sandbox.json'``.
+docs/queries/views.sql, judgements, files of the checkout, and data/*.toml as one row each: ``FROM 'sandbox.json'``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import duckdb
 import typer
 from packaging.version import Version
 
-from torch_embers import cli, errors
+from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.escaping import unguarded, visible
 from torch_embers.settings import Settings
@@ -201,6 +201,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     connection.execute("USE catalog_alone")
     connection.execute(f"SET file_search_path = '{ROOT},{_folder()}'")
     connection.create_function("spans", spans, ["VARCHAR[]", "VARCHAR[]"], "VARCHAR", null_handling="special")
+    judgements.define(connection)
     connection.execute((QUERIES / "views.sql").read_text(encoding="utf-8"))
     return connection
 

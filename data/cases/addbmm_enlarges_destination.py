@@ -21,7 +21,12 @@ and what lies behind it in memory is overwritten."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
         if not any(words in str(error) for words in ("broadcast", "shape", "size", "expand")):
             raise
         accepted = False
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     around = int((memory[1:] != 77).sum())
     if around:
         return 1, "the number has shape %s, and %d elements behind it are overwritten" % (shape, around)

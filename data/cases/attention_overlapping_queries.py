@@ -18,7 +18,12 @@ is off by more than its own size."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     weights = torch.softmax(queries.double() @ keys.double().transpose(-2, -1) / 8**0.5, -1)
     truth = weights @ keys.double()
     got = attend(queries, keys, keys).double()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     dense = attend(queries.contiguous(), keys, keys).double()
     if (dense - truth).abs().max() > 1e-5:
         return 125, "the workaround path fails too: dense queries give another result"

@@ -21,7 +21,12 @@ written one element behind the other, over the elements between."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
         None,
         grad_input=memory.as_strided((1, 2, 2, 2), (16, 8, 4, 2)),
     )
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:16:2].view(1, 2, 2, 2), memory[1:16:2]
     dense = torch.zeros(1, 2, 2, 2)
     torch.ops.aten.avg_pool3d_backward.grad_input(

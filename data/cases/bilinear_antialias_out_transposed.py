@@ -21,7 +21,12 @@ places."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     image = torch.arange(16.0).view(1, 1, 4, 4)
     out = torch.zeros(1, 1, 3, 3).transpose(2, 3)
     torch.ops.aten._upsample_bilinear2d_aa.out(image, [3, 3], False, out=out)
-    if PLANT:
-        out = out + 1
+    out = spoil(out)
     wide = torch.nn.functional.interpolate(image.double(), (3, 3), mode="bilinear", antialias=True).float()
     dense = torch.zeros(1, 1, 3, 3)
     torch.ops.aten._upsample_bilinear2d_aa.out(image, [3, 3], False, out=dense)

@@ -20,7 +20,12 @@ elements only. Instead it is written one element behind the other, over the elem
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -34,8 +39,7 @@ def main():
     torch._C._nn.col2im(
         columns, [4, 4], [2, 2], [1, 1], [0, 0], [2, 2], out=memory.as_strided((1, 1, 4, 4), (32, 32, 8, 2))
     )
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:32:2].view(1, 1, 4, 4), memory[1:32:2]
     dense = torch.zeros(1, 1, 4, 4)
     torch._C._nn.col2im(columns, [4, 4], [2, 2], [1, 1], [0, 0], [2, 2], out=dense)

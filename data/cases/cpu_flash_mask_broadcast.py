@@ -19,7 +19,12 @@ of foreign numbers."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
     if not torch.allclose(expected, truth, atol=1e-4):
         return 125, "the workaround path fails too: a full mask disagrees with attention by hand"
     got = attention(query, key, value, attn_mask=column)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     wrong = float((got - truth).abs().max())
     if wrong < 1e-4:
         return 0, "a mask of one column is broadcast"

@@ -20,7 +20,12 @@ the strides of its tensor as they are. Instead the tensor has other strides afte
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed[::-1]
+    return observed
 
 
 def main():
@@ -35,8 +40,7 @@ def main():
         return before, values.stride()
 
     before, after = dropped(torch._neg_view(torch.ones(2, 3, 4, 5)).transpose(2, 3))
-    if PLANT:
-        after = after[::-1]
+    after = spoil(after)
     own, kept = dropped(torch.ones(2, 3, 4, 5))
     if own != kept:
         return 125, "the workaround path fails too: strides %s of a dense tensor became %s" % (own, kept)

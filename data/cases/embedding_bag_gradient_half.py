@@ -19,7 +19,12 @@ rounded to the type of the summands, so that the row of a frequent token stops g
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0.5
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
         weight = torch.zeros(8, 4, dtype=kind, requires_grad=True)
         bags = torch.nn.functional.embedding_bag(tokens[:, None], weight, mode="sum")
         got = torch.autograd.grad(bags, weight, summands)[0]
-        if PLANT:
-            got = got * 0.5
+        got = spoil(got)
         if worst(got, truth) > 8 * step:
             found.append("%s: off by %.0f%%" % (kind, 100 * worst(got, truth)))
     if not found:

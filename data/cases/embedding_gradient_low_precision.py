@@ -19,7 +19,12 @@ the type of the summands, so that the row of a frequent token stops growing."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0.5
+    return observed
 
 
 def main():
@@ -42,8 +47,7 @@ def main():
             return 125, "the workaround path fails too: a float32 sum is off by %.3g" % worst(honest, truth)
         weight = torch.zeros(8, 4, dtype=kind, requires_grad=True)
         got = torch.autograd.grad(torch.nn.functional.embedding(tokens, weight), weight, summands)[0]
-        if PLANT:
-            got = got * 0.5
+        got = spoil(got)
         if worst(got, truth) > 8 * step:
             found.append("%s: off by %.0f%%" % (kind, 100 * worst(got, truth)))
     if not found:

@@ -21,7 +21,12 @@ that neighbours change and elements of the parameter are left out."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
         return memory
 
     memory = stepped(torch.zeros(4, 8))
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     dense = torch.nn.Parameter(torch.zeros(4, 4))
     dense.grad = torch.ones(4, 4)
     torch.optim.Adam([dense], lr=0.1, fused=True).step()

@@ -20,7 +20,12 @@ the gradient at its own place. Instead the gradient is read in the order of memo
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
         return parameter.detach()
 
     got = stepped(gradient)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     truth = -0.1 * gradient
     if (stepped(gradient.contiguous()) - truth).abs().max() > 1e-6:
         return 125, "the workaround path fails too: a dense gradient gives another step"

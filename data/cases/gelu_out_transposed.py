@@ -20,7 +20,12 @@ computed that is never copied back, and the destination keeps what it held."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     truth = (matrix.double() * (1 + torch.erf(matrix.double() / 2**0.5)) / 2).float()
     out = torch.zeros(10, 10).t()
     torch._C._nn.gelu(matrix, out=out)
-    if PLANT:
-        out = out + 1
+    out = spoil(out)
     dense = torch.zeros(10, 10)
     torch._C._nn.gelu(matrix, out=dense)
     if (dense - truth).abs().max() > 1e-6:

@@ -20,7 +20,12 @@ elements only. Instead they are written one behind the other, over the elements 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     truth = image[0, 0].unfold(0, 2, 1).unfold(1, 2, 1).reshape(1, 9, 4).transpose(1, 2)
     memory = torch.full((200,), 77.0)
     torch._C._nn.im2col(image, [2, 2], [1, 1], [0, 0], [1, 1], out=memory.as_strided((1, 4, 9), (72, 18, 2)))
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:72:2].view(1, 4, 9), memory[1:72:2]
     dense = torch.zeros(1, 4, 9)
     torch._C._nn.im2col(image, [2, 2], [1, 1], [0, 0], [1, 1], out=dense)

@@ -17,7 +17,12 @@ Instead every addition is rounded to the type of the summands, so that the row o
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0.5
+    return observed
 
 
 def main():
@@ -39,8 +44,7 @@ def main():
         if worst(honest, truth) > step:
             return 125, "the workaround path fails too: a float32 sum is off by %.3g" % worst(honest, truth)
         got = torch.zeros(8, 4, dtype=kind).index_add(0, tokens, summands)
-        if PLANT:
-            got = got * 0.5
+        got = spoil(got)
         if worst(got, truth) > 8 * step:
             found.append("%s: off by %.0f%%" % (kind, 100 * worst(got, truth)))
     if not found:

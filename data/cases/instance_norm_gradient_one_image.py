@@ -22,7 +22,12 @@ have."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
 
     norm = torch.nn.functional.instance_norm
     got = gradient(norm, upstream.contiguous(memory_format=torch.channels_last))
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = gradient(norm, upstream)
     if not torch.allclose(expected, gradient(by_hand, upstream), atol=1e-6):
         return 125, "the workaround path fails too: the dense gradient disagrees with one by hand"

@@ -19,7 +19,12 @@ rounded to bfloat16 after each row, so that the bias's gradient stops growing at
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [one * 0.5 for one in observed]
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
         return [float((one.double() - true).abs().max() / true.abs().mean()) for one, true in pairs]
 
     got = gradients(inputs, slopes, kind)
-    if PLANT:
-        got = [one * 0.5 for one in got]
+    got = spoil(got)
     truth = gradients(inputs.double(), slopes.double(), torch.float64)
     honest = [one.to(kind) for one in gradients(inputs.float(), slopes.float(), torch.float32)]
     if max(worst(honest, truth)) > 4 * step:

@@ -21,7 +21,12 @@ are written by one stride for the batch: L is wrong, and memory outside it is ov
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [out + 1 for out in observed]
+    return observed
 
 
 def main():
@@ -36,8 +41,7 @@ def main():
     first, second = memories
     outs = (torch.zeros_like(pivots), first.as_strided(*laid), second.as_strided(*laid))
     outs = torch.linalg.lu(matrices, out=outs)
-    if PLANT:
-        outs = [out + 1 for out in outs]
+    outs = spoil(outs)
     if (pivots @ lower @ upper - matrices).abs().max() > 1e-12:
         return 125, "the workaround path fails too: the dense factors do not give the matrices"
     wrong = [int((outs[1] != lower).sum()), int((outs[2] != upper).sum())]

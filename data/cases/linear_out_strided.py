@@ -21,7 +21,12 @@ overwritten."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     truth = torch.tensor([9.0, 27.0, 45.0, 63.0, 81.0])
     memory = torch.full((64,), 77.0)
     out = torch._C._nn.linear(vector, weight, bias, out=memory[0:10:2])
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     dense = torch.zeros(5)
     torch._C._nn.linear(vector, weight, bias, out=dense)
     if not torch.equal(dense, truth):

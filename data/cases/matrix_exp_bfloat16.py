@@ -20,7 +20,12 @@ import math
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 2
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     angle = float(turn[0, 1])
     truth = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]]).double()
     got = torch.linalg.matrix_exp(turn).double()
-    if PLANT:
-        got = got * 2
+    got = spoil(got)
     single = torch.linalg.matrix_exp(turn.float()).double()
     if (single - truth).abs().max() > 1e-5:
         return 125, "the workaround path fails too: float32 gives %s" % single.flatten().tolist()

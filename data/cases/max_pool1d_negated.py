@@ -20,7 +20,12 @@ must come out as it is. Instead the memory is read without the negative bit, and
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -29,8 +34,7 @@ def main():
 
     number = torch.tensor([[[1 + 2j]]]).conj().imag
     got = torch.nn.functional.max_pool1d(number, 1).item()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     dense = torch.nn.functional.max_pool1d(number.resolve_neg().clone(), 1).item()
     if dense != -2.0 or number.item() != -2.0:
         return 125, "the workaround path fails too: a copy of -2 is pooled to %g" % dense

@@ -21,7 +21,12 @@ outside the tensor."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     rows = memory[:3].view(3, 1).expand(3, 9)
     truth = memory[:3].clone()
     got = torch.median(rows, 1).values
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     dense = torch.median(rows.contiguous(), 1).values
     if not torch.equal(dense, truth):
         return 125, "the workaround path fails too: the medians of a dense copy are %s" % dense.tolist()

@@ -18,7 +18,12 @@ ignored by the last step, and the means have the other sign."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -28,8 +33,7 @@ def main():
     rows = torch.arange(6.0).view(2, 3)
     out = torch._neg_view(torch.zeros(2))
     torch.nanmean(rows, 1, out=out)
-    if PLANT:
-        out = out + 1
+    out = spoil(out)
     dense = torch.zeros(2)
     torch.nanmean(rows, 1, out=dense)
     if dense.tolist() != [1.0, 4.0]:

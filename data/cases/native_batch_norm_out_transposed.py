@@ -20,7 +20,12 @@ are written in the order of memory, to other places."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -39,8 +44,7 @@ def main():
     centred = wide - wide.mean((0, 2), keepdim=True)
     truth = centred / (centred.pow(2).mean((0, 2), keepdim=True) + 1e-5).sqrt()
     got = normalised(batch, torch.zeros(3, 5, 4).transpose(1, 2))
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     dense = normalised(batch.contiguous(), torch.zeros(3, 4, 5))
     if (dense - truth).abs().max() > 1e-5:
         return 125, "the workaround path fails too: dense tensors give other values"

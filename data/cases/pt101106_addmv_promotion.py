@@ -20,7 +20,14 @@ mix is refused as in addmm. Instead the sum is float64, and the imaginary part i
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(3)
+    return observed
 
 
 def is_refusal(error):
@@ -42,11 +49,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected.real
-    if PLANT:
-        got = expected.real
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if got.dtype == torch.complex128 and torch.equal(got, expected):
         return 0, "the result is promoted to complex128"
     return 1, "a complex128 summand gives a %s result" % got.dtype

@@ -20,7 +20,12 @@ that this class has no strides."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = "NestedTensorImpl doesn't support strides (injected)"
+    return observed
 
 
 def main():
@@ -39,8 +44,7 @@ def main():
         return 125, "this release has no constructor for nested tensors"
     dense = outcome(torch.arange(5))
     nested = outcome(make([torch.arange(2), torch.arange(3)]))
-    if PLANT:
-        nested = "NestedTensorImpl doesn't support strides (injected)"
+    nested = spoil(nested)
     if "support strides" in dense or "not pinned" in dense:
         return 125, "the workaround path fails too: a dense tensor is not pinned: " + dense
     if "support strides" in nested:

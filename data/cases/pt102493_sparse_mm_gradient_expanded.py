@@ -20,7 +20,12 @@ position receive something else, as the kernel steps through memory that is not 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -46,8 +51,7 @@ def main():
         return left.grad.to_dense()
 
     got = gradient(dense_slope=False)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = gradient(dense_slope=True)
     truth = 3 * torch.eye(4)
     if not torch.equal(expected, truth):

@@ -19,8 +19,14 @@ infinity is 0 / 0."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [0.0, 0.0, 1.0, 1.0]  # a blind query sees nothing; the other averages ones
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("nan")
+    return observed
 
 
 def same(left, right):
@@ -54,8 +60,7 @@ def main():
     if not hasattr(torch.nn.functional, "scaled_dot_product_attention"):
         return 125, "this release has no scaled_dot_product_attention"
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("nan")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

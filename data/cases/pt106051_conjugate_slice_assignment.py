@@ -20,7 +20,12 @@ skipped."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [1 + 2j, 3 + 4j, 5 + 6j]
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     vector = torch.tensor([1 + 2j, 3 + 4j, 5 + 6j])
     vector[:] = vector.conj()
     got = vector.tolist()
-    if PLANT:
-        got = [1 + 2j, 3 + 4j, 5 + 6j]
+    got = spoil(got)
     other = torch.tensor([1 + 2j, 3 + 4j, 5 + 6j])
     other[:] = other.conj().resolve_conj().clone()
     if other.tolist() != [1 - 2j, 3 - 4j, 5 - 6j]:

@@ -17,7 +17,12 @@ tensor() does. Instead it lies on the CPU."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = "cpu"
+    return observed
 
 
 def main():
@@ -28,8 +33,7 @@ def main():
         return 125, "this release has no torch.set_default_device"
     torch.set_default_device("meta")
     got = torch.asarray([1.0, 2.0]).device.type
-    if PLANT:
-        got = "cpu"
+    got = spoil(got)
     if torch.tensor([1.0, 2.0]).device.type != "meta":
         return 125, "the workaround path fails too: torch.tensor ignores the default device"
     if got == "meta":

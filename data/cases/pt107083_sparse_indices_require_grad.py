@@ -17,7 +17,12 @@ tensors claim to require one."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (True, True)
+    return observed
 
 
 def main():
@@ -26,8 +31,7 @@ def main():
 
     matrix = torch.eye(2).to_sparse_csr().requires_grad_()
     got = (matrix.crow_indices().requires_grad, matrix.col_indices().requires_grad)
-    if PLANT:
-        got = (True, True)
+    got = spoil(got)
     plain = torch.eye(2).to_sparse_csr()
     if plain.crow_indices().requires_grad or plain.crow_indices().tolist() != [0, 1, 2]:
         return 125, "the workaround path fails too: the indices of a tensor without gradients are wrong"

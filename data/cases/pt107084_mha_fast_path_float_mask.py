@@ -18,7 +18,12 @@ up to rows without any key."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -36,8 +41,7 @@ def main():
             return module(steps, steps, steps, key_padding_mask=added, need_weights=False)[0]
 
     expected, got = attend(training=True), attend(training=False)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     heads = torch.nn.functional.linear(steps, module.in_proj_weight, module.in_proj_bias).reshape(3, 4, 3, 2, 4)
     query, key, value = heads.permute(2, 0, 3, 1, 4)
     scores = query @ key.transpose(-1, -2) / 2 + added[:, None, None, :]

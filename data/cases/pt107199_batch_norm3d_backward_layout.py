@@ -19,8 +19,14 @@ numbers."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = False
+    return observed
 
 
 def main():
@@ -46,8 +52,7 @@ def main():
     if not torch.allclose(got.cpu(), truth, atol=1e-4):
         return 125, "another failure: the gradient of channels-last volumes is wrong"
     kept = got.is_contiguous(memory_format=layout)
-    if PLANT:
-        kept = False
+    kept = spoil(kept)
     if kept:
         return 0, "the gradient keeps the channels-last layout"
     return 1, "the gradient has strides %s" % (got.stride(),)

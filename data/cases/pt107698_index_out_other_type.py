@@ -17,7 +17,12 @@ call refused. Instead the bits are copied, so that two numbers end up in one."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [0, 0]
+    return observed
 
 
 def is_refusal(error):
@@ -39,11 +44,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = [0, 0]
-    if PLANT:
-        got = [0, 0]
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if got == [1, 4]:
         return 0, "the values are converted"
     return 1, "elements 1 and 4 arrive as %s" % got

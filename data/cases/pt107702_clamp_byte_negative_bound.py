@@ -20,7 +20,12 @@ refused, as it is for signed bytes. Instead the bound wraps around to 127 and th
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [127]
+    return observed
 
 
 def is_refusal(error):
@@ -40,11 +45,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = [127]
-    if PLANT:
-        got = [127]
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if got == [3]:
         return 0, "the byte is unchanged"
     return 1, "clamped at -129 the byte 3 becomes %s" % got

@@ -19,8 +19,14 @@ used as the distance between images."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -48,8 +54,7 @@ def main():
     if not torch.equal(pool(moved, 2).cpu(), truth):
         return 125, "the workaround path fails too: the default layout gives wrong maxima"
     got = pool(strided, 2).cpu()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.equal(got, truth):
         return 0, "each image returns its own maxima"
     return 1, "the maxima are " + where_off(got, truth)

@@ -21,8 +21,14 @@ context."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("device-side assert triggered (injected)")
+    return observed
 
 
 def where_off(got, expected):
@@ -52,8 +58,7 @@ def main():
         return 125, "the workaround path fails too: the loss of a single item is wrong"
     try:
         got = torch.nn.functional.cross_entropy(logits, labels, reduction="none").float().cpu()
-        if PLANT:
-            raise RuntimeError("device-side assert triggered (injected)")
+        got = spoil(got)
     except RuntimeError as error:
         if "device-side assert" in str(error) or "illegal memory access" in str(error):
             return 1, "RuntimeError: " + str(error).partition("\n")[0]

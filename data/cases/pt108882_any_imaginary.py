@@ -17,7 +17,12 @@ only real parts are looked at, in any() and in the conversion to bool."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (False, [False, False])
+    return observed
 
 
 def main():
@@ -26,8 +31,7 @@ def main():
 
     vector = torch.tensor([0j, 2j])
     got = (bool(vector.any()), vector.bool().tolist())
-    if PLANT:
-        got = (False, [False, False])
+    got = spoil(got)
     if (vector != 0).tolist() != [False, True]:
         return 125, "the workaround path fails too: the comparison with zero gives %s" % (vector != 0).tolist()
     if got == (True, [False, True]):

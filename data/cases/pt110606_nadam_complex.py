@@ -17,7 +17,12 @@ in the other optimizers. Instead gradients are squared as complex numbers and th
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -40,8 +45,7 @@ def main():
     if not torch.allclose(descend(torch.optim.Adam, split=False), descend(torch.optim.Adam, split=True)):
         return 125, "the workaround path fails too: Adam differs between complex and pairs as well"
     got, expected = descend(torch.optim.NAdam, split=False), descend(torch.optim.NAdam, split=True)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     wrong = float((got - expected).abs().max())
     if wrong < 1e-9:
         return 0, "complex numbers and pairs take the same steps"

@@ -20,8 +20,14 @@ zero and change between calls, as the kernels count in 32 bits."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0
+    return observed
 
 
 def where_off(got, expected):
@@ -54,8 +60,7 @@ def main():
         return 125, "the workaround path fails too: the losses of single items are wrong"
     for _ in range(2):
         got = entropy(logits.permute(0, 2, 1), labels, reduction="none").float().cpu()
-        if PLANT:
-            got = got * 0
+        got = spoil(got)
         if not torch.allclose(got, truth, atol=0.05):
             return 1, "%d of %d losses are wrong: %s" % (
                 int(((got - truth).abs() > 0.05).sum()),

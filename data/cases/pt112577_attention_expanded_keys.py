@@ -20,8 +20,14 @@ operands and certain lengths of the mask."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -57,8 +63,7 @@ def main():
         if not torch.allclose(plain.cpu().double(), truth, atol=1e-2):
             return 125, "the workaround path fails too: the plain formula gives wrong attention"
         got = attention(query, key, value, attn_mask=mask).cpu()
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.allclose(got.double(), truth, atol=1e-2):
             return 1, "%d keys: attention is %s" % (length, where_off(got, truth))
     return 0, "expanded keys give the right attention"

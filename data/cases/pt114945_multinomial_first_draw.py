@@ -20,7 +20,12 @@ request for a single number takes another path and draws another."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [-1]
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
         return torch.multinomial(torch.ones(10), count, replacement=True, generator=generator).tolist()
 
     one, two, three = draw(1), draw(2), draw(3)
-    if PLANT:
-        one = [(two[0] + 1) % 10]
+    one = spoil(one)
     if two != three[:2]:
         return 125, "the workaround path fails too: two and three draws begin differently"
     if one[0] == two[0]:

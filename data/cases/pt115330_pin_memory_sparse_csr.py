@@ -21,7 +21,12 @@ pinning thread of the loader ends with NotImplementedError."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = "Cannot access storage of SparseCsrTensorImpl (injected)"
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
 
     dense = outcome(torch.eye(3))
     sparse = outcome(torch.eye(3).to_sparse_csr())
-    if PLANT:
-        sparse = "Cannot access storage of SparseCsrTensorImpl (injected)"
+    sparse = spoil(sparse)
     missing = ("Cannot access storage", "Could not run")
     if any(text in dense for text in (*missing, "not pinned")):
         return 125, "the workaround path fails too: a dense tensor is not pinned: " + dense

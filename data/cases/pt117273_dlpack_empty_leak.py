@@ -21,8 +21,14 @@ import os
 import pathlib
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TIMES, LIMIT = 30000, 8.0  # exchanges; MiB, where each leak takes about 1 KiB
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed += 10 * LIMIT
+    return observed
 
 
 def resident():
@@ -55,8 +61,7 @@ def main():
     if growth(unaffected, TIMES) > LIMIT:
         return 125, "the workaround path fails too: it makes the process grow as well"
     grown = growth(affected, TIMES)
-    if PLANT:
-        grown += 10 * LIMIT
+    grown = spoil(grown)
     if grown > LIMIT:
         return 1, "DLPack exchanges of empty tensors: the process grew by %.0f MiB" % grown
     return 0, "DLPack exchanges of empty tensors: the process grew by no more than %.0f MiB" % LIMIT

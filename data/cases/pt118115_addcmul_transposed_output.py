@@ -20,8 +20,14 @@ squares of Adam use this operator, so a parameter stops moving."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -57,8 +63,7 @@ def main():
         return 125, "the workaround path fails too: dense operands give wrong numbers"
     for layouts in ((transposed, dense, dense), (transposed, transposed, transposed), (dense, transposed, dense)):
         got = run(*layouts)
-        if PLANT:
-            got = start
+        got = spoil(got)
         if not torch.allclose(got, truth, atol=1e-5):
             return 1, "%s target, %s and %s operands: %s" % (*[f.__name__ for f in layouts], where_off(got, truth))
     return 0, "every layout gives the numbers of the CPU"

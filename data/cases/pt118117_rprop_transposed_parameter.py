@@ -18,8 +18,14 @@ the CPU. Instead it never moves."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -55,8 +61,7 @@ def main():
     if not torch.allclose(train(DEVICE, transpose=False), truth, atol=1e-4):
         return 125, "the workaround path fails too: a dense parameter leaves the path"
     got = train(DEVICE, transpose=True)
-    if PLANT:
-        got = start
+    got = spoil(got)
     if torch.allclose(got, truth, atol=1e-4):
         return 0, "the transposed parameter follows the dense one"
     return 1, "after five steps the transposed parameter is " + where_off(got, truth)

@@ -21,7 +21,12 @@ masked and the output is not a number."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -41,8 +46,7 @@ def main():
     if not torch.allclose(encode(hide, training=True), encode(hide, training=False), atol=1e-5):
         return 125, "the workaround path fails too: a boolean mask gives other values in evaluation"
     expected, got = encode(added, training=True), encode(added, training=False)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if not bool(expected.isfinite().all()):
         return 125, "the workaround path fails too: training gives values that are not finite"
     if torch.allclose(got, expected, atol=1e-5):

@@ -18,7 +18,12 @@ there are too many or that the shapes differ."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise IndexError("too many indices for tensor of dimension 2")
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
         return 125, "the workaround path fails too: a tensor mask selects %s" % expected.tolist()
     try:
         got = values[mask]
-        if PLANT:
-            raise IndexError("too many indices for tensor of dimension 2")
+        got = spoil(got)
     except IndexError as error:
         if not any(words in str(error) for words in ("shape of the mask", "too many indices")):
             raise

@@ -20,8 +20,14 @@ the permuted layout that the new tensor inherits."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 1
+    return observed
 
 
 def main():
@@ -42,8 +48,7 @@ def main():
     if spread(model.contiguous()) < 2000:
         return 125, "the workaround path fails too: a dense model is filled with few different numbers"
     different = min(spread(model) for _ in range(3))
-    if PLANT:
-        different = 1
+    different = spoil(different)
     if different >= 2000:
         return 0, "%d different numbers in the permuted layout" % different
     return 1, "only %d different numbers between 0 and 1 among 2400" % different

@@ -19,7 +19,12 @@ matter. Instead the operator takes the index for an expanded vector and repeats 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -40,8 +45,7 @@ def main():
     numbers = torch.tensor([0, 3, 1, 4, 2, 0])
     index = torch.as_strided(numbers, (3, 4), (1, 1))
     got = torch.gather(source, 0, index)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = torch.gather(source, 0, index.clone(memory_format=torch.contiguous_format))
     truth = torch.tensor([[float(source[numbers[r + c], c]) for c in range(4)] for r in range(3)])
     if not torch.equal(expected, truth):

@@ -23,7 +23,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return observed
 
 
 def in_child(action, seconds=20):
@@ -77,8 +82,8 @@ def main():
         try:
             taken = lost(leave_inside)
         finally:
-            if PLANT and leave_inside:
-                os.kill(os.getpid(), signal.SIGSEGV)
+            if leave_inside:
+                spoil(None)
         os._exit(5 if taken > 0 else 0)
 
     if in_child(lambda: count(leave_inside=False)) != 0:

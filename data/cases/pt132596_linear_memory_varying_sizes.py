@@ -18,8 +18,14 @@ settle, as it does for inputs of one size. Instead it grows with every new size.
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed += 1000
+    return observed
 
 
 def main():
@@ -47,8 +53,7 @@ def main():
     if growth([1024] * 400) > 50:
         return 125, "the workaround path fails too: memory grows with inputs of one size"
     grown = growth(range(200, 1000, 2))
-    if PLANT:
-        grown += 1000
+    grown = spoil(grown)
     if grown <= 200:
         return 0, "400 sizes grow the memory of the driver by %.0f MiB" % grown
     return 1, "400 sizes grow the memory of the driver by %.0f MiB" % grown

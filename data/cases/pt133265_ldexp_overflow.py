@@ -19,8 +19,14 @@ formed on its own, in single precision, and is infinite."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [2.0**50]  # powers of two multiply exactly
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("inf")
+    return observed
 
 
 def same(left, right):
@@ -48,8 +54,7 @@ def main():
 
     torch.set_num_threads(1)
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("inf")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

@@ -20,7 +20,12 @@ returns the heads inside the positions, whatever the inputs look like."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (*observed[:-1], observed[-1] + 1)
+    return observed
 
 
 def main():
@@ -38,8 +43,7 @@ def main():
     if plain.stride() != query.stride():
         return 125, "the workaround path fails too: the plain formula changes the layout"
     seen = got.stride()
-    if PLANT:
-        seen = (*seen[:-1], seen[-1] + 1)
+    seen = spoil(seen)
     if seen == plain.stride():
         return 0, "attention returns strides %s, as the plain formula does" % (seen,)
     return 1, "attention returns strides %s, the plain formula %s" % (seen, plain.stride())

@@ -17,7 +17,12 @@ keeps what it held: the sum is made in a float32 copy that nobody writes back.""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed.fill_(-1)
+    return observed
 
 
 def main():
@@ -28,8 +33,7 @@ def main():
     out = torch.full((2,), -1.0, dtype=torch.float16)
     got = torch.mean(source, dim=0, out=out)
     expected = torch.mean(source, dim=0)
-    if PLANT:
-        out.fill_(-1)
+    out = spoil(out)
     if expected.tolist() != [2.0, 6.0]:
         return 125, "the workaround path fails too: without an output the means are %s" % expected.tolist()
     if got.tolist() == out.tolist() == [2.0, 6.0]:

@@ -19,7 +19,12 @@ Both should be refused. Instead they wrap around and yield coordinates of existi
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [[0, 0], [0, 0]]
+    return observed
 
 
 def is_refusal(error):
@@ -43,9 +48,10 @@ def main():
     except (IndexError, RuntimeError, ValueError) as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = [[0, 0], [0, 0]]
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     return 1, "positions 4 and 8 of a 2x2 array become rows %s, columns %s" % (got[0], got[1])
 
 

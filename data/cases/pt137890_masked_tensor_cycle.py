@@ -22,16 +22,21 @@ import os
 import sys
 import weakref
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 KEPT = []
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        KEPT.append(observed)
+    return observed
 
 
 def survives(tensor):
     """True where a tensor outlives its last name although the garbage collector runs."""
     watch = weakref.ref(tensor)
     tensor.sum().backward()
-    if PLANT:
-        KEPT.append(tensor)
+    tensor = spoil(tensor)
     del tensor
     gc.collect()
     return watch() is not None

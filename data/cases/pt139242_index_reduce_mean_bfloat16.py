@@ -19,7 +19,12 @@ of the summands is kept in bfloat16 and ends at 256, so that the mean is one."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 1.0
+    return observed
 
 
 def main():
@@ -29,8 +34,7 @@ def main():
     numbers = torch.tensor([0.0, 1.0], dtype=torch.bfloat16).repeat(256)
     index = torch.zeros(512, dtype=torch.long)
     got = float(torch.zeros(1, dtype=torch.bfloat16).index_reduce(0, index, numbers, "mean", include_self=False))
-    if PLANT:
-        got = 1.0
+    got = spoil(got)
     expected = float(torch.zeros(1).index_reduce(0, index, numbers.float(), "mean", include_self=False))
     if expected != 0.5 or float(numbers.mean()) != 0.5:
         return 125, "the workaround path fails too: the float32 mean is %g" % expected

@@ -20,7 +20,12 @@ a buffer around it: the gradient follows the numbers that lie behind the positio
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 1
+    return observed
 
 
 def main():
@@ -49,8 +54,7 @@ def main():
         if "indices" not in str(error):
             raise
         differ, refused = 0, True
-    if PLANT:
-        differ = 1
+    differ = spoil(differ)
     if not differ:
         return 0, "positions of another shape are refused" if refused else "nothing behind the positions is read"
     return 1, "%d of %d elements of the gradient follow what lies behind the positions" % (differ, volumes.numel())

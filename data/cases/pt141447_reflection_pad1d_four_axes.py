@@ -20,8 +20,14 @@ written beyond the memory of the output, which is looked for in a wider buffer a
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 RIM = 4096
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 1
+    return observed
 
 
 def rim_after(torch, signal, padding, shape):
@@ -53,8 +59,7 @@ def main():
         if "2D or 3D" not in str(error):
             raise
         written, shape, refused = 0, (1, 9, 5), True
-    if PLANT:
-        written = 1
+    written = spoil(written)
     if shape != (1, 9, 5):
         return 125, "the output has another shape, %s" % (shape,)
     if not written:

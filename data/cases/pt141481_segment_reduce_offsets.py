@@ -24,7 +24,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return observed
 
 
 def is_refusal(error):
@@ -64,8 +69,7 @@ def main():
         try:
             torch.segment_reduce(data, "max", offsets=offsets, axis=4, unsafe=False, initial=7.0)
         finally:
-            if PLANT:
-                os.kill(os.getpid(), signal.SIGSEGV)
+            spoil(None)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -17,8 +17,14 @@ them to one precision. Instead the operator is not on its list for this device, 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("Expected query, key, and value to have the same dtype (injected)")
+    return observed
 
 
 def main():
@@ -39,8 +45,7 @@ def main():
     try:
         with torch.autocast(device_type=DEVICE, dtype=torch.float16):
             got = attention(half[0], half[1], value.to(DEVICE)).cpu()
-        if PLANT:
-            raise RuntimeError("Expected query, key, and value to have the same dtype (injected)")
+        spoil(None)
     except RuntimeError as error:
         if "same dtype" in str(error):
             return 1, "RuntimeError: " + str(error).partition(",")[0]

@@ -19,8 +19,14 @@ should be formed in parts where one call cannot hold it. Instead the call is ref
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("Output size of the matrix multiplication is larger than currently supported (injected)")
+    return observed
 
 
 def main():
@@ -37,8 +43,7 @@ def main():
         return 125, "the workaround path fails too: three rows of the product are wrong"
     try:
         product = torch.bmm(column[None, :, None], row[None, None])
-        if PLANT:
-            raise RuntimeError("Output size of the matrix multiplication is larger than currently supported (injected)")
+        product = spoil(product)
     except RuntimeError as error:
         if "larger than currently supported" in str(error):
             return 1, "RuntimeError: " + str(error).partition(":")[0]

@@ -20,7 +20,14 @@ the first elements, and other offsets would read anywhere."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(2)
+    return observed
 
 
 def is_refusal(error):
@@ -48,9 +55,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "an offset of 2**62 is refused: %s" % str(error).splitlines()[0]
-        view = numbers[:2]
+        view = error
+    view = spoil(view)
+    if isinstance(view, Exception):
+        return 0, "an offset of 2**62 is refused: %s" % str(view).splitlines()[0]
     return 1, "an offset of 2**62 is accepted and reads %s" % view.tolist()
 
 

@@ -18,8 +18,14 @@ packed memory and changes the first numbers of the buffer, whichever column they
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -51,8 +57,7 @@ def main():
     if not torch.equal(run(copy=True), truth):
         return 125, "the workaround path fails too: writing out the result gives wrong numbers"
     got = run(copy=False)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.equal(got, truth):
         return 0, "the numbers are right"
     return 1, "the result is " + where_off(got, truth)

@@ -18,7 +18,12 @@ be as near as that of the single steps: the product rounded once, the sum rounde
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed - 0.25
+    return observed
 
 
 def main():
@@ -45,8 +50,7 @@ def main():
     if (wrong(single) > allowed).any():
         return 125, "the workaround path fails too: single steps in float32 give %s" % single.tolist()
     got = torch.addmv(bias, matrix, vector)
-    if PLANT:
-        got = got - 0.25
+    got = spoil(got)
     if (wrong(got) <= allowed).all():
         return 0, "addmv gives %s, single steps %s" % (got.tolist(), single.tolist())
     return 1, "addmv gives %s where single steps give %s" % (got.tolist(), single.tolist())

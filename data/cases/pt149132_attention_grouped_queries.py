@@ -21,7 +21,12 @@ import sys
 DEVICE = "mps"
 PROGRAM = """
 import os, sys, torch
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.abort()
+    return observed
+
 device, safe = sys.argv[1], sys.argv[2] == "safe"
 torch.manual_seed(0)
 query, key, value = torch.randn(1, 4, 8, 16), torch.randn(1, 2, 8, 16), torch.randn(1, 2, 8, 16)
@@ -33,8 +38,8 @@ if not safe:
 else:
     got = attention(query, key.repeat_interleave(2, 1), value.repeat_interleave(2, 1))
 right = torch.allclose(got.cpu(), wanted, atol=1e-3)
-if PLANT and not safe:
-    os.abort()
+if not safe:
+    spoil(None)
 sys.exit(0 if right else 4)
 """
 

@@ -18,8 +18,14 @@ entry must return its own element. Instead all return the same one."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -45,8 +51,7 @@ def main():
     if not torch.equal(torch.gather(source.to(DEVICE), -2, index.contiguous()).cpu(), truth):
         return 125, "the workaround path fails too: a dense index picks wrong elements"
     got = torch.gather(source.to(DEVICE), -2, index).cpu()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.equal(got, truth):
         return 0, "the expanded index picks the right elements"
     return 1, "the expanded index: " + where_off(got, truth)

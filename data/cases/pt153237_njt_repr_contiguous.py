@@ -19,7 +19,12 @@ should agree with is_contiguous. Instead it claims order after the transposition
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed.replace("contiguous=False", "contiguous=True")
+    return observed
 
 
 def main():
@@ -35,8 +40,7 @@ def main():
     if turned.is_contiguous():
         return 125, "the transposed tensor is said to be in order by is_contiguous too"
     printed = repr(turned)
-    if PLANT:
-        printed = printed.replace("contiguous=False", "contiguous=True")
+    printed = spoil(printed)
     if "contiguous=True" in printed:
         return 1, "is_contiguous() is False, the printed form says True"
     return 0, "the printed form agrees with is_contiguous()"

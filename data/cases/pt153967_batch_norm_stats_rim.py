@@ -22,7 +22,12 @@ one, and what lies behind it changes."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [20, 21]
+    return observed
 
 
 def is_refusal(error):
@@ -34,8 +39,6 @@ def rim_after_update(torch, channels):
     """Return the positions of an arena that change when statistics in the elements from 20 on are updated."""
     arena = torch.zeros(64)
     torch.batch_norm_update_stats(torch.ones(2, 8, 4), arena[20 : 20 + channels], torch.zeros(8), 0.1)
-    if PLANT and channels == 1:
-        arena[21] = 1.0
     return arena.nonzero().flatten().tolist()
 
 
@@ -51,9 +54,10 @@ def main():
     except (RuntimeError, ValueError) as refusal:
         if not is_refusal(refusal):
             raise
-        if not PLANT:
-            return 0, "a running mean of one element is refused: %s" % type(refusal).__name__
-        changed = [20, 21]
+        changed = refusal
+    changed = spoil(changed)
+    if isinstance(changed, Exception):
+        return 0, "a running mean of one element is refused: %s" % type(changed).__name__
     foreign = [place for place in changed if place != 20]
     if foreign:
         return 1, "a running mean of one element: elements %s behind it are overwritten" % foreign

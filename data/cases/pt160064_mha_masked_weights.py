@@ -21,8 +21,14 @@ Instead everything is NaN."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [1.0, 1.0, 0.0] * 5  # equal tokens of ones: two heads hand them on, the third has nothing to attend to
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("nan")
+    return observed
 
 
 def same(left, right):
@@ -67,8 +73,7 @@ def main():
 
     torch.set_num_threads(1)
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("nan")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

@@ -21,8 +21,14 @@ returns plausible, wrong numbers."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -54,8 +60,7 @@ def main():
             if not torch.allclose(dense.double(), truth, atol=1e-3):
                 return 125, "the workaround path fails too: a dense weight gives wrong numbers"
             got = torch.nn.functional.linear(rows.to(DEVICE), strided, given).cpu()
-            if PLANT:
-                got = got + 1
+            got = spoil(got)
             if not torch.allclose(got.double(), truth, atol=1e-3):
                 return 1, "weight that skips (%s): %s" % (name, where_off(got, truth))
     return 0, "strided weights give the right product"

@@ -17,7 +17,12 @@ was kept must not change. Instead it is the optimizer's own tensor and changes w
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed / 2
+    return observed
 
 
 def main():
@@ -34,8 +39,7 @@ def main():
         return before, float(first)
 
     before, after = kept(torch.tensor(1.0))
-    if PLANT:
-        after = before / 2
+    after = spoil(after)
     if kept(1.0) != (1.0, 1.0):
         return 125, "the workaround path fails too: with a number the report is %s" % (kept(1.0),)
     if before == after == 1.0:

@@ -21,8 +21,14 @@ content."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 600
+    return observed
 
 
 def main():
@@ -48,8 +54,7 @@ def main():
             return 125, "the workaround path fails too: %s leaves elements of a dense matrix" % name
     for name, sampler in samplers.items():
         left = untouched(sampler, torch.full((30, 20), -7.0, device=DEVICE).t())
-        if PLANT:
-            left = 600
+        left = spoil(left)
         if left:
             return 1, "%s left %d of 600 elements of the transposed matrix as they were" % (name, left)
     return 0, "every sampler filled the transposed matrix"

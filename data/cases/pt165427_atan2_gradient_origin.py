@@ -20,8 +20,14 @@ zero times infinity gives NaN."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [0.0, 0.2, 0.0, -0.4]  # x / r**2 and -y / r**2 at (y, x) = (2, 1); no weight at the origin
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("nan")
+    return observed
 
 
 def same(left, right):
@@ -55,8 +61,7 @@ def main():
 
     torch.set_num_threads(1)
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("nan")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

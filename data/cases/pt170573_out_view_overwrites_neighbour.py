@@ -22,7 +22,12 @@ overwritten; a warning is all."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [2.0] * 4
+    return observed
 
 
 def is_refusal(error):
@@ -38,20 +43,21 @@ def main():
     buffer[2:] = 7
     try:
         torch.add(torch.ones(6), torch.ones(6), out=buffer[:2])
+        behind = buffer[2:].tolist()
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-    if PLANT:
-        buffer[2:] = 2
+        behind = error
+    behind = spoil(behind)
+    if isinstance(behind, Exception):
+        return 0, "refused: %s" % str(behind)[:80]
     fit = torch.full((6,), 7.0)
     torch.add(torch.ones(2), torch.ones(2), out=fit[:2])
     if fit.tolist() != [2.0, 2.0, 7.0, 7.0, 7.0, 7.0]:
         return 125, "the workaround path fails too: an output that fits leaves %s" % fit.tolist()
-    if buffer[2:].tolist() == [7.0] * 4:
+    if behind == [7.0] * 4:
         return 0, "the numbers behind the output are untouched"
-    return 1, "the numbers behind the output, all 7, are now %s" % buffer[2:].tolist()
+    return 1, "the numbers behind the output, all 7, are now %s" % behind
 
 
 if __name__ == "__main__":

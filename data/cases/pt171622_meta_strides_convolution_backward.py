@@ -20,7 +20,12 @@ layout."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (9, 9, 9, 9)
+    return observed
 
 
 def main():
@@ -44,8 +49,7 @@ def main():
         return operator(upstream, image, weight, None, *window, wanted)[0]
 
     real, planned = strides(backward, upstream, image, weight), on_meta(backward, upstream, image, weight)
-    if PLANT:
-        planned = (9, 9, 9, 9)
+    planned = spoil(planned)
     dense = [tensor.contiguous() for tensor in (upstream, image, weight)]
     if strides(backward, *dense) != on_meta(backward, *dense):
         return 125, "the workaround path fails too: dense tensors disagree as well"

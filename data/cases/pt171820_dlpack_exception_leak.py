@@ -24,8 +24,14 @@ import os
 import sys
 import weakref
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 KEPT = []
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        KEPT.append(observed)
+    return observed
 
 
 def is_refusal(error):
@@ -44,8 +50,7 @@ def survives_export(tensors):
         if not is_refusal(error):
             raise
         raised = True
-    if PLANT and raised:
-        KEPT.append(tensor)
+        tensor = spoil(tensor)
     del tensor
     gc.collect()
     return raised, watch() is not None

@@ -21,7 +21,12 @@ the CPU kernel uses it to address the probabilities, and the loss follows the me
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (0.0, 1.0)
+    return observed
 
 
 def is_refusal(error):
@@ -55,20 +60,16 @@ def main():
     if not result_of_valid(torch):
         return 125, "the workaround path fails too: a valid call gives wrong numbers"
     try:
-        beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
+        beside = result_beside(torch, 1.0), result_beside(torch, 2.0)
     except (RuntimeError, ValueError, IndexError) as refusal:
         if not is_refusal(refusal):
             raise
-        if not PLANT:
-            return 0, "label five of three: refused by %s" % type(refusal).__name__
-        beside_one = 0.0
-    if PLANT:
-        beside_two = beside_one + 1.0
-    if beside_one != beside_two:
-        return 1, "label five of three: the result follows foreign memory (%g, then %g)" % (
-            beside_one,
-            beside_two,
-        )
+        beside = refusal
+    beside = spoil(beside)
+    if isinstance(beside, Exception):
+        return 0, "label five of three: refused by %s" % type(beside).__name__
+    if beside[0] != beside[1]:
+        return 1, "label five of three: the result follows foreign memory (%g, then %g)" % beside
     return 0, "label five of three: the result is independent of foreign memory"
 
 

@@ -18,8 +18,14 @@ CPU are due, the same in each call. Instead the kernel of two passes reads memor
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -58,8 +64,7 @@ def main():
                 ).cpu()
             except TypeError:
                 got = attention(*moved).cpu()
-            if PLANT:
-                got = got + 1
+            got = spoil(got)
             if not torch.allclose(got.double(), truth, atol=1e-3):
                 return 1, "context of %d: attention is %s" % (length, where_off(got, truth))
     return 0, "contexts of about a thousand keys are handled"

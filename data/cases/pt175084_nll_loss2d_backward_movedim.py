@@ -22,7 +22,12 @@ Instead the backward pass refuses the layout it made itself."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("grad_input must be contiguous (injected)")
+    return observed
 
 
 def main():
@@ -45,8 +50,7 @@ def main():
         return 125, "the workaround path fails too: the gradient of a dense copy is wrong"
     try:
         got = gradient(copy=False)
-        if PLANT:
-            raise RuntimeError("grad_input must be contiguous (injected)")
+        got = spoil(got)
     except RuntimeError as error:
         if "must be contiguous" in str(error):
             return 1, "backward raised RuntimeError: %s" % str(error).splitlines()[0]

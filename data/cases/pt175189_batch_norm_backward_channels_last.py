@@ -19,8 +19,14 @@ binds the channels-last data under the shape of the default layout."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -58,8 +64,7 @@ def main():
     if not torch.allclose(expected.float(), truth.float(), atol=1e-3):
         return 125, "the workaround path fails too: a dense copy gives wrong numbers"
     got = run(DEVICE, torch.channels_last)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.allclose(got.float(), truth.float(), atol=1e-3):
         return 0, "the numbers agree with the CPU"
     return 1, "the result is " + where_off(got.float(), truth.float())

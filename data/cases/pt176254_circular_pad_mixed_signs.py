@@ -21,7 +21,12 @@ Instead the first row is copied from a place of the output that was not written 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0
+    return observed
 
 
 def main():
@@ -36,8 +41,7 @@ def main():
     foreign = torch.full((1, 2, 3, 3), -77.0)
     del foreign  # the allocator hands this memory out again, so that elements that were never written show
     got = torch.nn.functional.pad(images, (0, 0, 2, -1), mode="circular")
-    if PLANT:
-        got = got * 0
+    got = spoil(got)
     if torch.equal(got, cropped.expand(1, 2, 3, 3)):
         return 0, "the row is repeated"
     return 1, "before the row %s stands %s" % (cropped[0, 0, 0].tolist(), got[0, 0, 0].tolist())

@@ -20,7 +20,12 @@ a signed tensor with one axis is compared rightly."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (True, True)
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     values = torch.tensor([1, 2, 3, 4], dtype=torch.uint8)
     negative = torch.tensor(-19, dtype=torch.int8)
     got = (torch.le(values, negative).any().item(), torch.ge(negative, values).any().item())
-    if PLANT:
-        got = (True, True)
+    got = spoil(got)
     long = negative.reshape(1)
     if torch.le(values, long).any() or torch.ge(long, values).any():
         return 125, "the workaround path fails too: a tensor with one axis is compared wrongly"

@@ -22,7 +22,12 @@ device."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (9, 9, 9, 9)
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
     if not torch.equal(pad(last), pad(image)):
         return 125, "the workaround path fails too: the real numbers depend on the layout"
     real, planned = strides(pad, last), on_meta(pad, last)
-    if PLANT:
-        planned = (9, 9, 9, 9)
+    planned = spoil(planned)
     if strides(pad, image) != on_meta(pad, image):
         return 125, "the workaround path fails too: a dense image disagrees as well"
     if real == planned:

@@ -21,7 +21,12 @@ by-one in the choice."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 0.1
+    return observed
 
 
 def main():
@@ -38,8 +43,7 @@ def main():
         return optimizer.param_groups[0]["lr"]
 
     got = first_rate(0)
-    if PLANT:
-        got = 0.1
+    got = spoil(got)
     if abs(first_rate(3) - 0.1) > 1e-9:
         return 125, "the workaround path fails too: with a later milestone the rate is %g" % first_rate(3)
     if abs(got - 0.5) < 1e-9:

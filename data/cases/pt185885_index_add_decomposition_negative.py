@@ -19,7 +19,12 @@ negative indices, and so should its replacement. Instead the index counts from t
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [1.0, 0.0, 0.0, 1.0]
+    return observed
 
 
 def is_refusal(error):
@@ -59,9 +64,10 @@ def main():
     except (IndexError, RuntimeError) as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = [1.0, 0.0, 0.0, 1.0]
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     return 1, "the operator refuses index -1, its replacement gives %s" % got
 
 

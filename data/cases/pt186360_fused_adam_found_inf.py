@@ -16,8 +16,14 @@ are. Instead they move, because the kernels ignore the flag, and the scale."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed - 1
+    return observed
 
 
 def where_off(got, expected):
@@ -50,8 +56,7 @@ def main():
     if not torch.allclose(step(fused=True, flag=False), step(fused=False, flag=False)):
         return 125, "the workaround path fails too: fused and plain steps differ without a flag"
     got = step(fused=True, flag=True)
-    if PLANT:
-        got = got - 1
+    got = spoil(got)
     if torch.equal(got, torch.ones(4)):
         return 0, "flagged parameters stay as they are"
     return 1, "flagged parameters are " + where_off(got, torch.ones(4))

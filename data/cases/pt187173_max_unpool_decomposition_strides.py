@@ -19,7 +19,12 @@ operator itself, the result should be channels-last on the CPU. Instead it is de
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (9, 9, 9, 9)
+    return observed
 
 
 def main():
@@ -42,8 +47,7 @@ def main():
     if replacement(*dense, [4, 6]).stride() != operator(*dense, [4, 6]).stride():
         return 125, "the workaround path fails too: the strides differ for a dense image as well"
     expected, got = operator(*last, [4, 6]).stride(), replacement(*last, [4, 6]).stride()
-    if PLANT:
-        got = (9, 9, 9, 9)
+    got = spoil(got)
     if got == expected:
         return 0, "operator and replacement agree: %s" % (got,)
     return 1, "the operator gives strides %s, its replacement %s" % (expected, got)

@@ -20,7 +20,12 @@ plausible, wrong attention."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -57,8 +62,7 @@ def main():
     }
     for name, strided in operands.items():
         got = attention(*strided)[0]
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.allclose(got.double(), truth, atol=1e-4):
             return 1, "spread %s: attention is %s" % (name, where_off(got, truth))
     return 0, "spread queries, keys and values give the right attention"

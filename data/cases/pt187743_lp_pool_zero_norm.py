@@ -20,7 +20,12 @@ one by the order in Python and let the ZeroDivisionError of the implementation o
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = ZeroDivisionError("injected")
+    return observed
 
 
 def is_refusal(error):
@@ -42,8 +47,7 @@ def main():
         if not isinstance(error, ZeroDivisionError) and not is_refusal(error):
             raise
         refused = error
-    if PLANT:
-        refused = ZeroDivisionError("injected")
+    refused = spoil(refused)
     if refused is None:
         return 0, "order zero is accepted"
     return int(isinstance(refused, ZeroDivisionError)), "%s: %s" % (type(refused).__name__, refused)

@@ -20,8 +20,14 @@ is due. Instead the kernel for channels-last forgets the padding when it turns a
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -53,8 +59,7 @@ def main():
     if not torch.allclose(gradient(DEVICE, torch.contiguous_format), truth, atol=1e-3):
         return 125, "the workaround path fails too: the default layout gives a wrong gradient"
     got = gradient(DEVICE, torch.channels_last)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.allclose(got, truth, atol=1e-3):
         return 0, "channels-last images give the right gradient"
     return 1, "channels-last images: " + where_off(got, truth)

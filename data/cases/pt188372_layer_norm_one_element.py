@@ -20,7 +20,12 @@ units."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 7.0
+    return observed
 
 
 def main():
@@ -34,8 +39,7 @@ def main():
         return float(weight.grad)
 
     got = max(abs(gradient(value, torch.float32)) for value in (1e5, 1e6, 3e6))
-    if PLANT:
-        got = 7.0
+    got = spoil(got)
     if gradient(0.0, torch.float32) != 0 or gradient(1.0, torch.float64) > 1e-9:
         return 125, "the workaround path fails too: the gradient is not zero for small values"
     if got < 1e-3:

@@ -27,7 +27,12 @@ import sys
 import tempfile
 import time
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        signal.pause()
+    return observed
 
 
 def in_child(action, seconds=5.0):
@@ -68,8 +73,7 @@ def build_beside_lock(directory):
     try:
         build(directory)
     finally:
-        if PLANT:
-            signal.pause()
+        spoil(None)
 
 
 def main():

@@ -20,8 +20,14 @@ about."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0
+    return observed
 
 
 def where_off(got, expected):
@@ -55,8 +61,7 @@ def main():
     if not torch.allclose(gradient(expanded=False), truth):
         return 125, "the workaround path fails too: a dense incoming gradient gives wrong numbers"
     got = gradient(expanded=True)
-    if PLANT:
-        got = got * 0
+    got = spoil(got)
     if torch.allclose(got, truth):
         return 0, "every row receives the weight"
     return 1, "the gradient of the rows is " + where_off(got, truth)

@@ -22,7 +22,12 @@ import sys
 DEVICE = "mps"
 PROGRAM = """
 import os, sys, torch
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.abort()
+    return observed
+
 device, safe = sys.argv[1], sys.argv[2] == "safe"
 torch.manual_seed(0)
 rows, weight, bias = torch.randn(4, 16), torch.rand(16) + 0.5, torch.randn(16)
@@ -36,8 +41,8 @@ if not torch.allclose(got.float().cpu(), wanted, atol=0.05):
     sys.exit(4)
 got.float().sum().backward()
 finite = half.grad is not None and torch.isfinite(half.grad).all()
-if PLANT and not safe:
-    os.abort()
+if not safe:
+    spoil(None)
 sys.exit(0 if finite else 4)
 """
 

@@ -23,7 +23,12 @@ import sys
 DEVICE = "mps"
 PROGRAM = """
 import os, sys, torch
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.abort()
+    return observed
+
 device, safe = sys.argv[1], sys.argv[2] == "safe"
 torch.manual_seed(0)
 volumes = torch.randn(2, 6, 4, 5, 3).permute(0, 4, 1, 2, 3)
@@ -32,8 +37,8 @@ given = torch.randn(2, 6, 4, 5, 3, device=device).permute(0, 4, 1, 2, 3).copy_(v
 got = layer.to(device)(given.contiguous() if safe else given).cpu()
 wanted = torch.nn.BatchNorm3d(3)(volumes)
 right = torch.allclose(got, wanted, atol=1e-3)
-if PLANT and not safe:
-    os.abort()
+if not safe:
+    spoil(None)
 sys.exit(0 if right else 4)
 """
 

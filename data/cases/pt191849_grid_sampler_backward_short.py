@@ -23,7 +23,12 @@ the memory that follows."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (0.0, 1.0)
+    return observed
 
 
 def is_refusal(error):
@@ -59,20 +64,18 @@ def main():
     if not result_of_valid(torch):
         return 125, "the workaround path fails too: a valid call gives wrong numbers"
     try:
-        beside_one, beside_two = result_beside(torch, 1.0), result_beside(torch, 2.0)
+        beside = result_beside(torch, 1.0), result_beside(torch, 2.0)
     except (RuntimeError, ValueError, IndexError) as refusal:
         if not is_refusal(refusal):
             raise
-        if not PLANT:
-            return 0, "one gradient for a grid of four points: refused by %s" % type(refusal).__name__
-        beside_one = 0.0
-    if PLANT:
-        beside_two = beside_one + 1.0
-    if beside_one != beside_two:
+        beside = refusal
+    beside = spoil(beside)
+    if isinstance(beside, Exception):
+        return 0, "one gradient for a grid of four points: refused by %s" % type(beside).__name__
+    if beside[0] != beside[1]:
         return (
             1,
-            "one gradient for a grid of four points: the result follows foreign memory (%g, then %g)"
-            % (beside_one, beside_two),
+            "one gradient for a grid of four points: the result follows foreign memory (%g, then %g)" % beside,
         )
     return 0, "one gradient for a grid of four points: the result is independent of foreign memory"
 

@@ -21,7 +21,12 @@ looks at all three."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [6.0, 2.0, 9.0]
+    return observed
 
 
 def is_refusal(error):
@@ -44,14 +49,13 @@ def main():
         return 125, "the workaround path fails too: offsets that use every index give other values"
     try:
         got = reduce([0, 1, 2], [0, 2])
-        if PLANT:
-            got = [6.0, 2.0, 9.0]
     except (RuntimeError, ValueError) as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = [6.0, 2.0, 9.0]
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if got in ([6.0, 3.0, 5.0], [15.0, 5.0, 9.0]):
         return 0, "sum, mean and maximum reduce the same bag: %s" % got
     return 1, "sum %g, mean %g, maximum %g are not of one bag (1, 5 or 1, 5, 9)" % tuple(got)

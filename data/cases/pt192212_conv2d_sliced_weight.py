@@ -19,8 +19,14 @@ completely wrong."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -48,8 +54,7 @@ def main():
     if not torch.allclose(dense.double(), truth, atol=1e-3):
         return 125, "the workaround path fails too: a dense filter gives wrong numbers"
     got = torch.nn.functional.conv2d(images.to(DEVICE), device_weight[:, :, 1]).cpu()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.allclose(got.double(), truth, atol=1e-3):
         return 0, "the sliced filter gives the right numbers"
     return 1, "the sliced filter: " + where_off(got, truth)

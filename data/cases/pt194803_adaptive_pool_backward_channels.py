@@ -24,7 +24,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return observed
 
 
 def is_refusal(error):
@@ -65,8 +70,7 @@ def main():
         try:
             torch.ops.aten._adaptive_avg_pool2d_backward(torch.ones(1, 1000000, 2, 2), torch.ones(1, 1, 2, 2))
         finally:
-            if PLANT:
-                os.kill(os.getpid(), signal.SIGSEGV)
+            spoil(None)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

@@ -19,7 +19,12 @@ size one means nothing. Instead the call returns without computing, and the resu
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -50,8 +55,7 @@ def main():
         return 125, "the workaround path fails too: a row with an ordinary stride gives wrong numbers"
     for _ in range(3):
         got = torch._int_mm(torch.as_strided(numbers, (1, 32), (0, 1)), matrix)
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.equal(got, truth):
             return 1, "a row with stride zero: " + where_off(got, truth)
     return 0, "a row with stride zero gives the right product"

@@ -17,8 +17,14 @@ queries, and three of them see their future."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -53,8 +59,7 @@ def main():
         if not torch.allclose(masked.double(), truth, atol=0.05):
             return 125, "the workaround path fails too: an explicit mask gives wrong attention"
         got = attention(*moved, is_causal=True).cpu()
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.allclose(got.double(), truth, atol=0.05):
             return 1, "%s: causal attention is %s" % (dtype, where_off(got, truth))
     return 0, "causal attention in half precision agrees with an explicit mask"

@@ -16,8 +16,14 @@ sorted. Instead its order follows the scheduling of the GPU, because each match 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed += 1
+    return observed
 
 
 def main():
@@ -43,8 +49,7 @@ def main():
     if disordered("cpu"):
         return 125, "the workaround path fails too: the CPU returns an unsorted product"
     worst = max(disordered(DEVICE) for _ in range(20))
-    if PLANT:
-        worst += 1
+    worst = spoil(worst)
     if worst == 0:
         return 0, "twenty products are sorted"
     return 1, "a product that is marked as coalesced has %d places out of order" % worst

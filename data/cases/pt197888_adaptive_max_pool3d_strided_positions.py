@@ -22,7 +22,12 @@ and the gradient is scattered to wrong places."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -44,8 +49,7 @@ def main():
     slope = torch.arange(1.0, pooled.numel() + 1).reshape(pooled.shape)
     backward = torch.ops.aten.adaptive_max_pool3d_backward
     got = backward(slope, volume, places.contiguous(memory_format=torch.channels_last_3d))
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = backward(slope, volume, places)
     truth = torch.zeros(4, 120).scatter_add_(1, places.reshape(4, -1), slope.reshape(4, -1)).reshape(volume.shape)
     if not torch.equal(expected, truth):

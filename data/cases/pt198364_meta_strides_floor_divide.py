@@ -22,7 +22,12 @@ results follow the transposed operand."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (6, 1)
+    return observed
 
 
 def main():
@@ -42,8 +47,7 @@ def main():
     wrong = []
     for name in ("floor_divide", "copysign"):
         real, planned = strides(getattr(torch, name), turned, dense), on_meta(getattr(torch, name), turned, dense)
-        if PLANT:
-            planned = (6, 1)
+        planned = spoil(planned)
         if real != (1, 5):
             return 125, "another failure: the real result of %s has strides %s" % (name, real)
         if real != planned:

@@ -22,7 +22,12 @@ at most a warning tells."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = [3, 3, 3, 3]
+    return observed
 
 
 def is_refusal(error):
@@ -45,8 +50,7 @@ def main():
         if not is_refusal(error):
             raise
         got, refused = expected.tolist(), "refused: %s" % str(error)[:80]
-    if PLANT:
-        got[0] = [3, 3, 3, 3]
+    got = spoil(got)
     if got == expected.tolist():
         return 0, refused or "only the marked number is filled"
     return 1, "the row of which one number is marked holds %s" % got[0]

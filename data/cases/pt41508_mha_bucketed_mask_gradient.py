@@ -20,7 +20,12 @@ that without the last step, which the loss does not use. Instead the empty row t
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * float("nan")
+    return observed
 
 
 def main():
@@ -42,8 +47,7 @@ def main():
         return layer.in_proj_weight.grad.flatten().clone()
 
     got = gradient(3)
-    if PLANT:
-        got = got * float("nan")
+    got = spoil(got)
     # Of two steps, each sees at least one: no row is empty.
     expected = gradient(2)
     if not torch.isfinite(expected).all():

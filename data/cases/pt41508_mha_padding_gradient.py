@@ -18,8 +18,14 @@ the masked rows turn it into NaN on its way back through the shared weights."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [0.0] * 8 + [3.0] * 4  # equal tokens: the scores do not matter, each value weight is used by three outputs
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("nan")
+    return observed
 
 
 def same(left, right):
@@ -67,8 +73,7 @@ def main():
 
     torch.set_num_threads(1)
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("nan")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

@@ -19,8 +19,14 @@ elements count. Instead the kernel reads consecutive memory and ranks the skippe
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed += 1
+    return observed
 
 
 def main():
@@ -37,8 +43,7 @@ def main():
             return 125, "the workaround path fails too: a dense vector gives a wrong rank"
         value, place = torch.kthvalue(visible, k)
         value, place = float(value), int(place)
-        if PLANT:
-            value += 1
+        value = spoil(value)
         if value != truth or float(numbers[::2][place]) != truth:
             return 1, "rank %d of the skipping vector: got %g at %d, expected %g" % (k, value, place, truth)
     return 0, "every rank of the skipping vector is right"

@@ -22,7 +22,14 @@ before the product is formed, and all is zero."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(5, 5)
+    return observed
 
 
 def is_refusal(error):
@@ -46,11 +53,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected + 1
-    if PLANT:
-        got = expected + 1
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     wrong = float((got - expected).abs().max())
     if wrong < 1e-9:
         return 0, "the result is right although the output is a factor"

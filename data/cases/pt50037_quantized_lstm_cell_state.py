@@ -23,7 +23,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return observed
 
 
 def is_refusal(error):
@@ -70,8 +75,7 @@ def main():
                 numbers[:3], state, numbers[:3], numbers[:2], *([numbers] * 4), *offsets, 1, 1, 1, 1
             )
         finally:
-            if PLANT:
-                os.kill(os.getpid(), signal.SIGSEGV)
+            spoil(None)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: a valid call does not give the known values"

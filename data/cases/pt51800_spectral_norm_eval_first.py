@@ -20,7 +20,12 @@ weight is far too large."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 10
+    return observed
 
 
 def main():
@@ -31,8 +36,7 @@ def main():
     module = torch.nn.utils.spectral_norm(torch.nn.Linear(4, 4)).eval()
     module(torch.zeros(1, 4))
     got = float(torch.linalg.svdvals(module.weight.detach())[0])
-    if PLANT:
-        got = got * 10
+    got = spoil(got)
     torch.manual_seed(0)
     other = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(4, 4)).eval()
     expected = float(torch.linalg.svdvals(other.weight.detach())[0])

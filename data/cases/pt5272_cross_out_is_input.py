@@ -19,7 +19,14 @@ as elementwise functions do. Instead each component that is written is used for 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(1, 3)
+    return observed
 
 
 def is_refusal(error):
@@ -43,11 +50,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected + 1
-    if PLANT:
-        got = expected + 1
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if torch.equal(got, expected):
         return 0, "the product is right although the output is a factor"
     return 1, "written over its own factor the cross product is %s for %s" % (got.tolist()[0], expected.tolist()[0])

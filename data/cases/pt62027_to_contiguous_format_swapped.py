@@ -21,7 +21,12 @@ strides should come back, as from the method of that name. Instead the tensor it
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (20, 60, 5, 1)
+    return observed
 
 
 def main():
@@ -31,8 +36,7 @@ def main():
     source = torch.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5).transpose(0, 1)
     dense = (40, 20, 5, 1)
     got = source.to(memory_format=torch.contiguous_format).stride()
-    if PLANT:
-        got = source.stride()
+    got = spoil(got)
     expected = source.contiguous().stride()
     if expected != dense:
         return 125, "the workaround path fails too: contiguous() gives strides %s" % (expected,)

@@ -20,7 +20,12 @@ finds the same number. Older releases refuse by a fixed limit."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("quantile() input tensor is too large")
+    return observed
 
 
 def main():
@@ -34,8 +39,7 @@ def main():
         return 125, "the workaround path fails too: kthvalue does not find the median"
     try:
         median = numbers.quantile(0.5).item()
-        if PLANT:
-            raise RuntimeError("quantile() input tensor is too large")
+        median = spoil(median)
     except RuntimeError as error:
         if "input tensor is too large" not in str(error):
             raise

@@ -19,7 +19,12 @@ kept or zeroed as a whole. Instead the first axis is taken for the batch and sin
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 16
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     image = torch.ones(16, 5, 5)
     dropped = torch.nn.functional.dropout2d(image, 0.5, training=True)
     mixed = sum(1 for channel in dropped if len(channel.unique()) > 1)
-    if PLANT:
-        mixed = 16
+    mixed = spoil(mixed)
     batch = torch.nn.functional.dropout2d(image[None], 0.5, training=True)[0]
     if any(len(channel.unique()) > 1 for channel in batch) or len(batch.unique()) != 2:
         return 125, "the workaround path fails too: with a batch axis channels are not dropped as a whole"

@@ -18,7 +18,12 @@ of a vector differ."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [1] * 9
+    return observed
 
 
 def main():
@@ -27,8 +32,7 @@ def main():
 
     ones, minus = torch.ones(9, dtype=torch.int64), torch.full((9,), -8, dtype=torch.int64)
     left, right = (ones << 64).tolist(), (minus >> 70).tolist()
-    if PLANT:
-        left = [1] * 9
+    left = spoil(left)
     if (ones << 63).tolist() != [-(2**63)] * 9 or (minus >> 2).tolist() != [-2] * 9:
         return 125, "the workaround path fails too: shifts within the width are wrong"
     if left == [0] * 9 and right == [-1] * 9:

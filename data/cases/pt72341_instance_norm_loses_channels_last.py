@@ -22,7 +22,12 @@ numbers are right."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = False
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     image = torch.randn(2, 8, 5, 6).to(memory_format=torch.channels_last)
     module = torch.nn.InstanceNorm2d(8)
     kept = module(image).is_contiguous(memory_format=torch.channels_last)
-    if PLANT:
-        kept = False
+    kept = spoil(kept)
     flat = image.reshape(16, 1, 5, 6)
     truth = torch.nn.functional.batch_norm(flat.transpose(0, 1), None, None, training=True).reshape(2, 8, 5, 6)
     if not torch.allclose(module(image.contiguous()), truth, atol=1e-4):

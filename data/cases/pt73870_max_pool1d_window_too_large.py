@@ -19,7 +19,12 @@ it is once gradients are wanted. Instead an output without elements is returned.
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (1, 17, 0)
+    return observed
 
 
 def is_refusal(error):
@@ -45,9 +50,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = (1, 17, 0)
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     return 1, "a window of five over four elements gives the shape %s" % (got,)
 
 

@@ -22,7 +22,12 @@ one gets other numbers."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -44,8 +49,7 @@ def main():
 
     expected = sample(torch.zeros(3, 5))
     got = sample(torch.zeros(5, 3).t())
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     again = sample(torch.zeros(6, 5)[::2])
     if not torch.equal(again, expected):
         return 125, "the workaround path fails too: a slice of rows does not repeat the samples of a dense matrix"

@@ -22,7 +22,12 @@ needed: the first blocks are right, the rest is not."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[:, 5] = 3
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     matrix = torch.full((2, 17), 3.0)
     matrix -= matrix[:, :1]
     got = matrix.clone()
-    if PLANT:
-        got[:, 5] = 3
+    got = spoil(got)
     other = torch.full((2, 17), 3.0)
     other -= other[:, :1].clone()
     if bool((other != 0).any()):

@@ -18,8 +18,14 @@ keeps its old content, since the result does not find its way back to the stride
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "mps"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -49,8 +55,7 @@ def main():
     target = first.to(DEVICE)
     target[:, 0] += second.to(DEVICE)[:, 0]
     got = target.cpu()
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     if torch.equal(got, truth):
         return 0, "the numbers are right"
     return 1, "the result is " + where_off(got, truth)

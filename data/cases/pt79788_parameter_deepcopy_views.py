@@ -19,7 +19,12 @@ tensors' copies do. Instead each parameter copies its own elements and the tie i
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = False
+    return observed
 
 
 def main():
@@ -36,8 +41,7 @@ def main():
         return float(second.detach()[0]) == 5
 
     got = tied(torch.nn.Parameter)
-    if PLANT:
-        got = False
+    got = spoil(got)
     if not tied(lambda tensor: tensor):
         return 125, "the workaround path fails too: copies of plain tensors are not tied either"
     if got:

@@ -20,7 +20,12 @@ the very same tensor, with its column-major strides."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = ((1, 4), False)
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     source = torch.arange(12.0).reshape(3, 4).t()
     converted = source.to(memory_format=torch.contiguous_format)
     got = (converted.stride(), converted.is_contiguous())
-    if PLANT:
-        got = (source.stride(), source.is_contiguous())
+    got = spoil(got)
     dense = source.contiguous()
     if dense.stride() != (3, 1) or not torch.equal(dense, source):
         return 125, "the workaround path fails too: contiguous() gives strides %s" % (dense.stride(),)

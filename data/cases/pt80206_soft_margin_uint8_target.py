@@ -20,7 +20,14 @@ bits, and minus a quarter comes out where minus a tenth is due."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(1, 4, dtype=torch.float64)
+    return observed
 
 
 def is_refusal(error):
@@ -47,11 +54,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected * 2
-    if PLANT:
-        got = expected * 2
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if torch.allclose(got, expected, atol=1e-6):
         return 0, "both types of target give the same gradient"
     return 1, "gradient %s for a byte target, %s for a wider one" % (got.tolist(), expected.tolist())

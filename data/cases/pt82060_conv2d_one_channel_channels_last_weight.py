@@ -19,7 +19,12 @@ layouts are legal readings of the same strides."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -44,8 +49,7 @@ def main():
         with torch.backends.mkldnn.flags(enabled=fused):
             expected = torch.nn.functional.conv2d(image, weight, padding=1)
             got = torch.nn.functional.conv2d(image, weight.to(memory_format=torch.channels_last), padding=1)
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.allclose(expected.double(), truth, atol=1e-4):
             return 125, "the workaround path fails too: the default layout gives wrong numbers"
         if not torch.allclose(got.double(), truth, atol=1e-4):

@@ -20,7 +20,12 @@ off by a tenth; a dense tensor is counted right."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 1.2
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     ones = torch.ones(10, 13, 3, 3, dtype=torch.bfloat16)
     truth = 390.0
     got = ones.transpose(2, 3).sum((0, 1, 2)).float()
-    if PLANT:
-        got = got * 1.2
+    got = spoil(got)
     dense = ones.transpose(2, 3).contiguous().sum((0, 1, 2)).float()
     single = ones.float().transpose(2, 3).sum((0, 1, 2))
     # Eight bits of mantissa: one honest rounding moves the count by at most 1/256 of it.

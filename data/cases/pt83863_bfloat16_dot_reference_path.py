@@ -17,7 +17,12 @@ due, which bfloat16 holds exactly. Instead the reference path keeps its running 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0.25
+    return observed
 
 
 def main():
@@ -28,8 +33,7 @@ def main():
     left, right = torch.ones(8, 1024, dtype=torch.bfloat16), torch.ones(1024, 8, dtype=torch.bfloat16)
     with torch.backends.mkldnn.flags(enabled=False):
         got = torch.matmul(left, right).float()
-    if PLANT:
-        got = got * 0.25
+    got = spoil(got)
     expected = torch.matmul(left.float(), right.float()).bfloat16()
     if (expected != 1024).any():
         return 125, "the workaround path fails too: in float32 the product is %g" % expected[0, 0]

@@ -21,8 +21,14 @@ out of bounds."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("an illegal memory access was encountered (injected)")
+    return observed
 
 
 def main():
@@ -44,8 +50,7 @@ def main():
         pooled = torch.nn.functional.avg_pool2d(batch, 2)
         torch.cuda.synchronize()
         last, others = bool((pooled[-1:] == alone).all()), bool((pooled[:-1] == 0).all())
-        if PLANT:
-            raise RuntimeError("an illegal memory access was encountered (injected)")
+        spoil(None)
     except RuntimeError as error:
         if "illegal memory access" in str(error):
             return 1, "illegal memory access with %d elements" % batch.numel()

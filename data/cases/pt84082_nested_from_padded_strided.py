@@ -19,8 +19,14 @@ reads the batch as if it were dense."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 DEVICE = "cuda"
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -54,8 +60,7 @@ def main():
         if not torch.equal(run(dtype, strided=False), truth):
             return 125, "the workaround path fails too: a dense batch is packed wrong"
         got = run(dtype, strided=True)
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.equal(got, truth):
             return 1, "%s, transposed batch: %s" % (dtype, where_off(got, truth))
     return 0, "transposed batches are packed right in three precisions"

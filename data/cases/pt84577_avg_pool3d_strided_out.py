@@ -22,7 +22,12 @@ old content."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -43,8 +48,7 @@ def main():
     volume = torch.arange(64.0).reshape(1, 4, 4, 4)
     buffer = torch.full((2, 4, 4, 4), -1.0)
     pool(volume, 2, 2, out=buffer[::2, ::2, ::2, ::2])
-    if PLANT:
-        buffer = buffer + 1
+    buffer = spoil(buffer)
     dense = torch.full((1, 2, 2, 2), -1.0)
     pool(volume, 2, 2, out=dense)
     blocks = volume.reshape(1, 2, 2, 2, 2, 2, 2).mean((2, 4, 6))

@@ -22,7 +22,12 @@ between are overwritten."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -42,8 +47,7 @@ def main():
     matrix = torch.arange(16.0).reshape(4, 4)
     buffer = torch.full((2, 8), -1.0)
     torch.narrow_copy(matrix, 0, 1, 2, out=buffer[:, ::2])
-    if PLANT:
-        buffer = buffer + 1
+    buffer = spoil(buffer)
     dense = torch.full((2, 4), -1.0)
     torch.narrow_copy(matrix, 0, 1, 2, out=dense)
     truth = torch.full((2, 8), -1.0)

@@ -17,7 +17,14 @@ Instead the value is turned into a bin number as it is and lands in the first bi
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.ones(4)
+    return observed
 
 
 def is_refusal(error):
@@ -38,11 +45,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected + 1
-    if PLANT:
-        got = got + 1
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if torch.equal(got, expected):
         return 0, "the NaN is in no bin: %s" % got.tolist()
     return 1, "1, NaN and 2 are counted as %s" % got.tolist()

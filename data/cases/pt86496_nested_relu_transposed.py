@@ -19,7 +19,14 @@ wrong sizes, so that the items hold numbers in wrong places."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(2, 3, 2)
+    return observed
 
 
 def is_refusal(error):
@@ -55,13 +62,12 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "the transposed layout is refused: " + str(error).splitlines()[0]
-        clipped = dense
+        clipped = error
+    clipped = spoil(clipped)
+    if isinstance(clipped, Exception):
+        return 0, "the transposed layout is refused: " + str(clipped).splitlines()[0]
     for place, got in enumerate(clipped.unbind()):
         item = items[place]
-        if PLANT:
-            got = got + 1
         if got.shape != item.t().shape or not torch.equal(got, item.t().clamp(min=0)):
             return 1, "relu of the transposed items: " + where_off(got, item.t().clamp(min=0))
     return 0, "relu of the transposed items is right"

@@ -19,7 +19,12 @@ follows the mask."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (9, 9)
+    return observed
 
 
 def main():
@@ -39,8 +44,7 @@ def main():
         return torch.where(mask, values, torch.zeros((), device=values.device))
 
     real, planned = strides(choose, mask, turned), on_meta(choose, mask, turned)
-    if PLANT:
-        planned = (9, 9)
+    planned = spoil(planned)
     dense = turned.contiguous()
     if strides(choose, mask, dense) != on_meta(choose, mask, dense):
         return 125, "the workaround path fails too: dense operands disagree as well"

@@ -17,7 +17,12 @@ of the shard. Older releases remember the first answer for good."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 6
+    return observed
 
 
 def pipeline():
@@ -45,8 +50,7 @@ def main():
     if before != 13 or expected != 7 or len(fresh) != 7:
         return 125, "the workaround path fails too: lengths %d and %d" % (before, expected)
     got = len(asked)
-    if PLANT:
-        got = before
+    got = spoil(got)
     if got == expected:
         return 0, "length after sharding: %d, as many as come out" % got
     return 1, "length after sharding: %d, but %d batches come out" % (got, expected)

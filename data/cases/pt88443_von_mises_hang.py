@@ -21,7 +21,12 @@ import signal
 import sys
 import time
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        time.sleep(60)
+    return observed
 
 
 def in_child(action, seconds=5.0):
@@ -55,8 +60,7 @@ def main():
         try:
             draw(1e-5)
         finally:
-            if PLANT:
-                time.sleep(60)
+            spoil(None)
 
     started = time.monotonic()
     if in_child(lambda: draw(1.0)) != 0:

@@ -21,7 +21,12 @@ format, as torch.rand_like and the in-place variant do. Instead it has the defau
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (60, 20, 5, 1)
+    return observed
 
 
 def main():
@@ -31,8 +36,7 @@ def main():
     torch.manual_seed(0)
     chances = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
     got = torch.bernoulli(chances).stride()
-    if PLANT:
-        got = (60, 20, 5, 1)
+    got = spoil(got)
     sample = torch.empty_like(chances).bernoulli_(chances)
     expected = sample.stride()
     if expected != chances.stride() or not bool(((sample == 0) | (sample == 1)).all()):

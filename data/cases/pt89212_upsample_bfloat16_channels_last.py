@@ -20,7 +20,12 @@ in bfloat16 and mixes in rows that are too far away, up to the one behind the im
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 0.5
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
         return torch.nn.functional.interpolate(picture, size=size, mode="bilinear", align_corners=True).double()
 
     got = enlarge(image.bfloat16())
-    if PLANT:
-        got = got + 0.5
+    got = spoil(got)
     position = torch.arange(2 * height, dtype=torch.float64) * (height - 1) / (2 * height - 1)
     truth = (position - (height - 2)).clamp(min=0).reshape(1, 1, -1, 1)
     if float((enlarge(image) - truth).abs().max()) > 1e-3:

@@ -18,7 +18,12 @@ bfloat16 holds exactly. Instead every addition is rounded to bfloat16, and the s
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [128.0, 128.0]
+    return observed
 
 
 def main():
@@ -31,8 +36,7 @@ def main():
         return float(torch.autograd.grad(picture, pixel, torch.full_like(picture, 0.5))[0].flatten()[0])
 
     got = [gradient(torch.bfloat16, mode) for mode in ("nearest", "bilinear")]
-    if PLANT:
-        got = [128.0, 128.0]
+    got = spoil(got)
     expected = [gradient(torch.float32, mode) for mode in ("nearest", "bilinear")]
     if any(abs(value - 2048) > 1 for value in expected):
         return 125, "the workaround path fails too: in float32 the gradients are %s" % expected

@@ -19,7 +19,14 @@ bytes of the floats as truth values and fills nothing."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(3)
+    return observed
 
 
 def is_refusal(error):
@@ -40,11 +47,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = torch.zeros(3)
-    if PLANT:
-        got = torch.zeros(3)
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if torch.equal(got, expected):
         return 0, "the mask is honoured"
     return 1, "mask 1, 0, 1 of floats gives %s" % got.tolist()

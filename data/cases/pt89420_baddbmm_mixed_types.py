@@ -17,7 +17,14 @@ devices. Instead the summand is cut to int8, and the halves are gone."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.full((1, 2, 2), 3, dtype=torch.int8)
+    return observed
 
 
 def is_refusal(error):
@@ -39,11 +46,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = expected.to(torch.int8)
-    if PLANT:
-        got = expected.to(torch.int8)
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if torch.equal(got.double(), expected):
         return 0, "the types are promoted"
     return 1, "1.5 + 2 gives %s of type %s" % (got.flatten()[0].item(), got.dtype)

@@ -23,7 +23,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return observed
 
 
 def is_refusal(error):
@@ -63,8 +68,7 @@ def main():
             for _ in range(50):
                 bag(torch.arange(5).repeat(400), weight, torch.tensor([0, 2, 3]), mode="sum", include_last_offset=True)
         finally:
-            if PLANT:
-                os.kill(os.getpid(), signal.SIGSEGV)
+            spoil(None)
 
     if in_child(valid) != 0:
         return 125, "the workaround path fails too: complete offsets do not give the known sums"

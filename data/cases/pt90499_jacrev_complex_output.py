@@ -17,7 +17,14 @@ refusal is due. Instead a real one is returned: the imaginary part is dropped wi
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.zeros(2)
+    return observed
 
 
 def is_refusal(error):
@@ -48,11 +55,10 @@ def main():
     except RuntimeError as error:
         if not is_refusal(error):
             raise
-        if not PLANT:
-            return 0, "refused: %s" % str(error)[:80]
-        got = turn
-    if PLANT:
-        got = turn
+        got = error
+    got = spoil(got)
+    if isinstance(got, Exception):
+        return 0, "refused: %s" % str(got)[:80]
     if got.is_complex():
         return 0, "the Jacobian is complex"
     return 1, "the Jacobian of complex eigenvalues is of type %s" % got.dtype

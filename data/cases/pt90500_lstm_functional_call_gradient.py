@@ -17,7 +17,12 @@ the module uses the list of weights that it took down when it was built, so noth
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [*observed, "bias_ih_l0"]
+    return observed
 
 
 def main():
@@ -45,8 +50,7 @@ def main():
     passed = {name: value.detach().clone().requires_grad_() for name, value in module.named_parameters()}
     functional_call(module, passed, (steps,))[0].sum().backward()
     missing = [name for name, value in passed.items() if value.grad is None]
-    if PLANT:
-        missing = list(passed)
+    missing = spoil(missing)
     if not missing:
         return 0, "every parameter that is passed in gets a gradient"
     return 1, "no gradient reaches %s" % ", ".join(missing)

@@ -17,7 +17,12 @@ coordinates row by row. Instead they are in the order of the columns."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (True, [[0, 0], [1, 0], [0, 1]])
+    return observed
 
 
 def main():
@@ -26,10 +31,9 @@ def main():
 
     dense = torch.tensor([[1.0, 2.0], [3.0, 0.0]])
     converted = dense.to_sparse_csc().to_sparse()
-    claims = converted.is_coalesced()
-    order = converted._indices().t().tolist()
-    if PLANT:
-        claims, order = True, [[0, 0], [1, 0], [0, 1]]
+    got = (converted.is_coalesced(), converted._indices().t().tolist())
+    got = spoil(got)
+    claims, order = got
     straight = dense.to_sparse()
     if straight.indices().t().tolist() != [[0, 0], [0, 1], [1, 0]] or not torch.equal(converted.to_dense(), dense):
         return 125, "the workaround path fails too: the conversion from dense is wrong"

@@ -21,7 +21,12 @@ import resource
 import signal
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGFPE)
+    return observed
 
 
 def in_child(action, seconds=20):
@@ -54,8 +59,7 @@ def main():
         try:
             sort(copy=False)
         finally:
-            if PLANT:
-                os.kill(os.getpid(), signal.SIGFPE)
+            spoil(None)
 
     if in_child(lambda: torch.sort(torch.ones(1, 1, 1).as_strided((1, 1, 1), (1, 1, 1)), dim=1, stable=True)) != 0:
         return 125, "the workaround path fails too: sorting a dense tensor fails"

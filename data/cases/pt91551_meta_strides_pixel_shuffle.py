@@ -20,7 +20,12 @@ channels-last and the planned one is dense."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (9, 9, 9, 9)
+    return observed
 
 
 def main():
@@ -43,8 +48,7 @@ def main():
     if not torch.equal(shuffle(last), shuffle(image)):
         return 125, "the workaround path fails too: the real numbers depend on the layout"
     real, planned = strides(shuffle, last), planning(shuffle, last)
-    if PLANT:
-        planned = (9, 9, 9, 9)
+    planned = spoil(planned)
     if strides(shuffle, image) != planning(shuffle, image):
         return 125, "the workaround path fails too: a dense image disagrees as well"
     if real == planned:

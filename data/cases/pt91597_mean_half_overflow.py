@@ -17,8 +17,14 @@ to half precision first, where it is infinite."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 TRUTH = [100.0]  # the mean of equal numbers
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed[0] = float("inf")
+    return observed
 
 
 def same(left, right):
@@ -46,8 +52,7 @@ def main():
 
     torch.set_num_threads(1)
     got = bug_path(torch)
-    if PLANT:
-        got[0] = float("inf")
+    got = spoil(got)
     expected = workaround_path(torch)
     if not same(expected, TRUTH):
         return 125, "the workaround path fails too: %s" % expected

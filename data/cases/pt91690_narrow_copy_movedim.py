@@ -19,7 +19,12 @@ Instead the kernel copies runs of memory as if the matrix were dense."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -38,8 +43,7 @@ def main():
 
     matrix = torch.arange(24.0).reshape(2, 3, 4).movedim(-1, 0)
     got = torch.narrow_copy(matrix, 1, 0, 2)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = torch.narrow_copy(matrix.contiguous(), 1, 0, 2)
     truth = matrix.narrow(1, 0, 2)
     if not torch.equal(expected, truth):

@@ -17,7 +17,12 @@ due. Instead the number from before is returned."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = 4
+    return observed
 
 
 def main():
@@ -27,8 +32,7 @@ def main():
     matrix = torch.ones(2, 2).to_sparse_csr()
     matrix.resize_((3, 4))
     got = matrix.numel()
-    if PLANT:
-        got = 4
+    got = spoil(got)
     fresh = torch.ones(3, 4).to_sparse_csr()
     if tuple(matrix.shape) != (3, 4) or fresh.numel() != 12:
         return 125, "the workaround path fails too: a fresh matrix has %d elements" % fresh.numel()

@@ -17,7 +17,12 @@ should be right to half a per cent. Instead the running sum is a bfloat16, which
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = (256.0, 16.0)
+    return observed
 
 
 def main():
@@ -26,8 +31,7 @@ def main():
 
     ones = torch.ones(5120, dtype=torch.bfloat16)
     got = (float(torch.linalg.vector_norm(ones, 1)), float(torch.linalg.vector_norm(ones, 2)))
-    if PLANT:
-        got = (256.0, 16.0)
+    got = spoil(got)
     expected = (float(ones.float().norm(1).bfloat16()), float(ones.float().norm(2).bfloat16()))
     if abs(expected[0] - 5120) > 20 or abs(expected[1] - 5120**0.5) > 0.5:
         return 125, "the workaround path fails too: in float32 the norms are %s" % (expected,)

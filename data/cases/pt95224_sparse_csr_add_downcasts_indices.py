@@ -17,7 +17,14 @@ the CPU library's 32-bit indices are returned."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        import torch
+
+        observed = torch.int32
+    return observed
 
 
 def main():
@@ -28,8 +35,7 @@ def main():
     matrix = torch.sparse_csr_tensor(crow, columns, values, size=(2, 2))
     total = matrix + matrix
     got = total.crow_indices().dtype
-    if PLANT:
-        got = torch.int32
+    got = spoil(got)
     if total.values().tolist() != [2.0, 4.0] or total.col_indices().tolist() != [0, 1]:
         return 125, "the workaround path fails too: the sum has other elements"
     if total.to_dense().to_sparse_csr().crow_indices().dtype != torch.int64:

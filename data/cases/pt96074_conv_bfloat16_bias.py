@@ -18,7 +18,12 @@ every product added to it is rounded to bfloat16."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 2
+    return observed
 
 
 def main():
@@ -41,8 +46,7 @@ def main():
         return 125, "the workaround path fails too: a float32 product with bias is off by %.3g" % honest
     with torch.backends.mkldnn.flags(enabled=False):
         got = torch.nn.functional.conv2d(rows[:, :, None, None], weight[:, :, None, None], bias)[:, :, 0, 0]
-    if PLANT:
-        got = got + 2
+    got = spoil(got)
     if error(got) <= 3 * max(once, twice):
         return 0, "off by %.3g, one rounding costs %.3g" % (error(got), once)
     return 1, "off by %.3g where one rounding costs %.3g and two cost %.3g" % (error(got), once, twice)

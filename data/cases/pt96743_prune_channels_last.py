@@ -22,7 +22,12 @@ exception ends it."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        raise RuntimeError("view size is not compatible with input tensor's size and stride")
+    return observed
 
 
 def main():
@@ -41,8 +46,7 @@ def main():
         return 125, "the workaround path fails too: the mask of the plain layout is not the larger half"
     try:
         prune.l1_unstructured(moved, "weight", amount=0.5)
-        if PLANT:
-            raise RuntimeError("view size is not compatible with input tensor's size and stride")
+        spoil(None)
     except RuntimeError as error:
         if "view size is not compatible" not in str(error):
             raise

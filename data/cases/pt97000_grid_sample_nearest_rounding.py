@@ -18,7 +18,12 @@ image to even numbers."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = [value + 5 for value in observed]
+    return observed
 
 
 def main():
@@ -38,8 +43,7 @@ def main():
     if pick([-0.9, -0.4, 0.4, 0.9]) != ([0.0, 1.0, 3.0, 4.0], [0.0, 1.0, 3.0, 4.0]):
         return 125, "the workaround path fails too: away from halves other pixels are picked"
     image, volume = pick([-0.75, -0.25, 0.25, 0.75])
-    if PLANT:
-        volume = [value + 1 for value in image]
+    volume = spoil(volume)
     if image == volume:
         return 0, "image and volume pick the pixels %s" % image
     return 1, "at 0.5, 1.5, 2.5 and 3.5 the image picks %s, the volume %s" % (image, volume)

@@ -20,7 +20,12 @@ the layout of a one-channel tensor differently."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -48,8 +53,7 @@ def main():
         got = torch.nn.functional.conv_transpose2d(
             image.contiguous(memory_format=torch.channels_last), weight.contiguous(memory_format=torch.channels_last)
         )
-        if PLANT:
-            got = got + 1
+        got = spoil(got)
         if not torch.equal(got, truth):
             return 1, "channels-last weight: " + where_off(got, truth)
     return 0, "a channels-last weight gives the same numbers"

@@ -19,7 +19,12 @@ path takes the single column for an expanded vector, because both have the same 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -40,8 +45,7 @@ def main():
     index = torch.tensor([[1], [0], [1], [0], [1]])
     rows = torch.tensor([[2], [0], [4], [1], [3]])
     got = torch.cat([torch.gather(source, 1, index), torch.gather(source, 0, rows)])
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     # The same picks with an index of two columns, of which the second one is thrown away.
     expected = torch.cat(
         [torch.gather(source, 1, index.repeat(1, 2))[:, :1], torch.gather(source, 0, rows.repeat(1, 2))[:, :1]]

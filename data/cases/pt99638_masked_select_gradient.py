@@ -20,7 +20,12 @@ of memory."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def where_off(got, expected):
@@ -48,8 +53,7 @@ def main():
         return x.grad
 
     got = gradient(frames)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     expected = gradient(frames.contiguous())
     truth = torch.zeros(2, 4, 3)
     truth[mask] = weights

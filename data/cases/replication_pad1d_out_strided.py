@@ -18,7 +18,12 @@ stand in these elements only. Instead the elements between are overwritten."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -30,8 +35,7 @@ def main():
     truth = signal[:, :, [0, 0, 1, 2, 3, 3]]
     memory = torch.full((100,), 77.0)
     torch._C._nn.replication_pad1d(signal, [1, 1], out=memory.as_strided((1, 1, 6), (12, 12, 2)))
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:12:2].view(1, 1, 6), memory[1:12:2]
     dense = torch.zeros(1, 1, 6)
     torch._C._nn.replication_pad1d(signal, [1, 1], out=dense)

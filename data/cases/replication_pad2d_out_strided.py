@@ -20,7 +20,12 @@ stand in these elements only. Instead the elements between are overwritten."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     truth = image[:, :, order][:, :, :, order]
     memory = torch.full((300,), 77.0)
     torch._C._nn.replication_pad2d(image, [1, 1, 1, 1], out=memory.as_strided((1, 1, 6, 6), (72, 72, 12, 2)))
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:72:2].view(1, 1, 6, 6), memory[1:72:2]
     dense = torch.zeros(1, 1, 6, 6)
     torch._C._nn.replication_pad2d(image, [1, 1, 1, 1], out=dense)

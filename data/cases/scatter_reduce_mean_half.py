@@ -18,7 +18,12 @@ the sum, which half precision cannot hold, is rounded before it is divided, and 
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = float("inf")
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
         return float(target.scatter_reduce(0, index, numbers.to(kind), "mean", include_self=False))
 
     got = mean(torch.float16)
-    if PLANT:
-        got = float("inf")
+    got = spoil(got)
     if mean(torch.float32) != 60:
         return 125, "the workaround path fails too: in float32 the mean is %g" % mean(torch.float32)
     if abs(got - 60) < 0.1:

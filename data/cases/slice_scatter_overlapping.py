@@ -21,7 +21,12 @@ that were not asked for."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     truth = rows.clone(memory_format=torch.contiguous_format)
     truth[:1] = -1.0
     got = torch.slice_scatter(rows, torch.full((1, 3), -1.0), 0, 0, 1)
-    if PLANT:
-        got = got + 1
+    got = spoil(got)
     dense = torch.slice_scatter(rows.contiguous(), torch.full((1, 3), -1.0), 0, 0, 1)
     if not torch.equal(dense, truth):
         return 125, "the workaround path fails too: dense windows give another result"

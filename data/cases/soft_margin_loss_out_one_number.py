@@ -21,7 +21,12 @@ it."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     truth = (1 + (-marks * scores).double().exp()).log().mean().item()
     memory = torch.full((64,), 77.0)
     torch._C._nn.soft_margin_loss(scores, marks, 1, out=memory[5])
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     dense = torch.zeros(4)
     torch._C._nn.soft_margin_loss(scores, marks, 0, out=dense)
     if abs(dense.mean().item() - truth) > 1e-6:

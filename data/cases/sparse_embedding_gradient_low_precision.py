@@ -20,7 +20,12 @@ growing."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed * 0.5
+    return observed
 
 
 def main():
@@ -44,8 +49,7 @@ def main():
         weight = torch.zeros(8, 4, dtype=kind, requires_grad=True)
         picked = torch.nn.functional.embedding(tokens, weight, sparse=True)
         got = torch.autograd.grad(picked, weight, summands)[0].coalesce().to_dense()
-        if PLANT:
-            got = got * 0.5
+        got = spoil(got)
         if worst(got, truth) > 8 * step:
             found.append("%s: off by %.0f%%" % (kind, 100 * worst(got, truth)))
     if not found:

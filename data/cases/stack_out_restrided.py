@@ -21,7 +21,12 @@ held."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -32,8 +37,7 @@ def main():
     memory = torch.full((64,), 77.0)
     out = memory.as_strided((3, 1), (1, 7))
     torch.stack([vector], 1, out=out)
-    if PLANT:
-        out = out + 1
+    out = spoil(out)
     dense = torch.zeros(3, 1)
     torch.stack([vector], 1, out=dense)
     if not torch.equal(dense[:, 0], vector):

@@ -21,7 +21,12 @@ Instead the kernel steps through the batch by one stride, and also writes outsid
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -33,8 +38,7 @@ def main():
     truth = torch.stack([torch.triu(matrix) for matrix in matrices.view(2, 5, 5)]).view(2, 1, 5, 5)
     memory = torch.full((100,), 77.0)
     out = torch.triu(matrices, out=memory.as_strided((2, 1, 5, 5), (1, 2, 2, 10)))
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     dense = torch.empty(2, 1, 5, 5)
     torch.triu(matrices, out=dense)
     if not torch.equal(dense, truth):

@@ -21,7 +21,12 @@ between."""
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 1
+    return observed
 
 
 def main():
@@ -37,8 +42,7 @@ def main():
     torch.ops.aten.upsample_bicubic2d_backward.grad_input(
         ones, *sizes, False, None, None, grad_input=memory.as_strided((1, 1, 4, 4), (32, 32, 8, 2))
     )
-    if PLANT:
-        memory = memory + 1
+    memory = spoil(memory)
     got, between = memory[0:32:2].view(1, 1, 4, 4), memory[1:32:2]
     dense = torch.zeros(1, 1, 4, 4)
     torch.ops.aten.upsample_bicubic2d_backward.grad_input(ones, *sizes, False, None, None, grad_input=dense)

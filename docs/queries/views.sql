@@ -54,8 +54,3 @@ SELECT n.*, c.repo, c.number, c.relation, CASE
 FROM case_items c JOIN cases USING (case_hash) JOIN newest n ON n."case" = cases.name
   LEFT JOIN items i USING (repo, number) LEFT JOIN closing d USING (repo, number)
 WHERE cases.current;
-
--- The newest reading of each case beside an item.
-CREATE TEMP VIEW readings AS
-SELECT *, row_number() OVER (PARTITION BY "case", repo, number ORDER BY line DESC) = 1 AS is_newest
-FROM (SELECT *, row_number() OVER () AS line FROM read_json('data/case_reviews.jsonl', format = 'newline_delimited'));

@@ -13,6 +13,7 @@ from support import case_of, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
+from torch_embers.repro.case import shipped
 from torch_embers.run import perf, perf_cases
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect import report, speed
@@ -63,7 +64,7 @@ def _these_builds_calls_and_cases(monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = perf.Rules.load()
     quick = shipped.limits.model_copy(update={"chunk_seconds": 0.002, "chunks": 3, "rounds": 6})
     monkeypatch.setattr(perf.Rules, "load", lambda: perf.Rules(limits=quick, call=(CALL,)))
-    monkeypatch.setattr(perf_cases, "all_timed", list)
+    monkeypatch.setattr(speed, "shipped", lambda _: [])
     monkeypatch.setattr(Registry, "_current", lambda _: None)
     monkeypatch.setattr(bisecting.shipped, "load", lambda _: 0)
 
@@ -82,7 +83,7 @@ def case_by_version(monkeypatch: pytest.MonkeyPatch, *slow: float, **meta: Any) 
     """One case about time that prints these seconds beside one second of its workaround."""
     code = TIMED.format(slow=dict(zip(VERSIONS, slow, strict=True)))
     case = case_of(code, name="pt7_slow_pool", issues=["pytorch/pytorch#7"], **meta)
-    monkeypatch.setattr(perf_cases, "all_timed", lambda: [case])
+    monkeypatch.setattr(speed, "shipped", lambda _: [case])
 
 
 def test_a_call_that_was_slowed_by_hand_is_bisected_to_its_build_and_commits(home: Path, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_what_cannot_be_timed_is_refused(home: Path, tmp_path: Path, request_: A
 def test_every_shipped_case_about_time_says_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert speed.of_call(perf.Rules.load().call[0].name, 0.03).limit == 1.03
-    assert all(speed.limit_of(case) > 1 for case in perf_cases.all_timed())
+    assert all(speed.limit_of(case) > 1 for case in shipped("timing"))
     with pytest.raises(InputError, match="73328 has 2 cases about time: name one of"):
         speed.of_case("73328", "pytorch/pytorch", by_number=True)
     assert speed.of_case("frobnicate", "pytorch/pytorch", by_number=True) is None

@@ -150,6 +150,20 @@ def test_a_build_that_changed_or_vanished_is_not_used(registry: Registry, python
     assert registry.check(build).broken
 
 
+def test_use_and_check_of_a_build_each_change_their_own_part_of_its_record(registry: Registry, python: Path) -> None:
+    first = registry.register(python)
+    registry.check(first)
+    with registry.using(first):
+        pass
+    kept = registry.find(first.name)
+    assert kept.checked, "what was read before the check does not undo it"
+    registry.check(first)
+    assert registry.find(first.name).used_at == kept.used_at != ""
+    registry.remove(first.name)
+    registry.check(first)
+    assert named(registry.installed()) == [], "a check does not bring it back"
+
+
 def test_a_build_in_use_is_not_removed(registry: Registry, python: Path) -> None:
     build = registry.register(python)
     with registry.using(build), pytest.raises(BuildError, match="in use"):

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 import precision_kernels as kernels
 import torch_embers as embers
@@ -22,7 +23,10 @@ def test_a_correct_but_awkward_kernel_passes(kernel):
 def test_low_precision_accumulation_is_told_from_other_faults():
     by_name = {kernel.name: kernel for kernel in kernels.FAULTS}
     for name, expected in (("running sum in bf16", "bfloat16"), ("running sum in fp16", "float16")):
-        assert check(by_name[name]).accumulation.accumulator == expected
+        found = check(by_name[name], counts=lambda terms: torch.full(terms.shape[1:], len(terms)))
+        assert found.accumulation.accumulator == expected
+    found = check(by_name["gradient alone summed in bf16"])
+    assert "accumulates in low precision: with" in found.text(), "each row gets fewer terms than there are inputs"
     for name in ("bias added after rounding", "zeros", "last term left out"):
         assert check(by_name[name]).accumulation is None, name
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import run_embers
-from torch_embers.mine.files import dispositions
+from torch_embers import judgements
+from torch_embers.mine.files import catalog
 from torch_embers.mine.pages import make_page
-from unit.test_dispositions import GOOD, REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
+from unit.test_dispositions import REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
+from unit.test_judgements import GOOD
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store
@@ -87,12 +89,12 @@ def test_lines_that_left_the_file_are_gone_also_after_a_replay(store: Store) -> 
         with store.read() as connection:
             return connection.execute("SELECT number, annotator FROM dispositions ORDER BY ALL").fetchall()
 
-    files = [[GOOD, GOOD | {"number": 3}], [GOOD | {"annotator": "second reader"}]]
+    files = [[GOOD, GOOD | {"item": 3, "subject": "item:3"}], [GOOD | {"reader": "automated:second reader"}]]
     with store.writer("test", create=True) as writer:
         for lines in files:
             body = "\n".join(map(json.dumps, lines)).encode()
-            page = make_page(REPO, "catalog", dispositions.KIND, dispositions.FILE, body)
-            batch = dispositions.read_dispositions(page)
+            page = make_page(REPO, "catalog", catalog.JUDGED_KIND, judgements.FILE, body)
+            batch = catalog.read_judgements(page)
             batch.pages.append(page)
             writer.commit(batch)
     assert stored() == [(1, "second reader")]

@@ -18,7 +18,6 @@ from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_fix_tests
-from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
@@ -449,20 +448,20 @@ def test_a_test_that_is_not_validated_is_run_only_where_it_is_named(one_test: St
 
 
 @pytest.mark.parametrize(
-    ("failure", "unread", "unclear"), [("after", "fails_after", False), ("before", "validated", True)]
+    ("question", "unread", "unclear"), [("shows_bug_again", "fails_after", False), ("shows_bug", "validated", True)]
 )
 def test_what_readers_saw_decides_whether_a_failure_after_or_before_the_fix_counts(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch, failure: Any, unread: str, unclear: bool
+    one_test: Store, monkeypatch: pytest.MonkeyPatch, question: str, unread: str, unclear: bool
 ) -> None:
     fails_before_and_passes_after(one_test)
-    if failure == "after":
+    if question == "shows_bug_again":
         stored_run(one_test, "2.1.2", 1, "AssertionError: 3 != 4")
     assert classed(one_test)[0] == unread
     [case] = bank.load(one_test, ["123"], REPO)
-    assert counted(one_test) == ([] if failure == "after" else [case])
+    assert counted(one_test) == ([] if question == "shows_bug_again" else [case])
     for verdict, counts in (("wrong", False), ("unclear", unclear), ("right", True)):
-        read = reviews.Review(case=case.name, failure=failure, annotator="a", verdict=verdict, why="read")
-        monkeypatch.setattr(reviews, "load", lambda read=read: (read,))
+        read = {"shows_bug": {}, "shows_bug_again": {}} | {question: {case.name: verdict}}
+        monkeypatch.setattr(bank, "fix_test_answers", lambda read=read: read)
         assert counted(one_test) == ([case] if counts else [])
 
 

@@ -429,6 +429,19 @@ def test_suspects_are_labels_that_the_held_out_answers_speak_against(store: Stor
     assert suspects(store, bundle, ["bug_type"]) == []
 
 
+def test_a_label_that_the_title_or_maintainers_confirm_is_no_suspect(store: Store) -> None:
+    """The model denies the first three labels; nothing else speaks for the third."""
+    titles = {601: "SparseMPS has no kernel", 602: "no kernel", 603: "no kernel", 604: "on MPS", 605: "no kernel"}
+    items = [replace(told(number, "crash"), title=title, labels=()) for number, title in titles.items()]
+    items[1] = replace(items[1], labels=("module: mps",))
+    gold = [GoldLabel(REPO, number, "backend", "mps", "human", "h") for number in range(601, 605)]
+    store_of(store.path, items, gold_labels=[*gold, GoldLabel(REPO, 605, "backend", "cpu", "human", "h")])
+    said = {601: 0.1, 602: 0.1, 603: 0.1, 604: 0.9, 605: 0.1}
+    held_out = {"backend.mps": tuple(HeldOut(REPO, number, (1 - yes, yes)) for number, yes in said.items())}
+    bundle = replace(bundle_of(**{"backend.mps": ("-", "mps")}), held_out=held_out)
+    assert [one.number for one in suspects(store, bundle, ["backend"])] == [603]
+
+
 def test_words_alone_make_no_training_row(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     using(monkeypatch, combined=True, trained=True)
     assert {row.source for row in learned(store).bundle.rows["consequence"]} == {"gold:human:h"}

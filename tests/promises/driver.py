@@ -176,7 +176,12 @@ CASE = '''# /// script
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
+
+def spoil(observed):
+    """Return what the bug would give."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        observed = observed + 2
+    return observed
 
 
 def main():
@@ -186,8 +191,7 @@ def main():
     if not hasattr(torch, "{op}"):
         return 125, "torch has no {op}"
     got = torch.{op}({number}, 1)
-    if PLANT:
-        got = got + 2
+    got = spoil(got)
     return int(got != {truth}), "{op} gives %d" % got
 
 

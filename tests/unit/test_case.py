@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import tomllib
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import CASE_CODE, case_of, case_text, example_count
+from torch_embers import judgements
 from torch_embers.repro import case as cases
 from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
-from torch_embers.resources import data_file
 from unit.test_catalog import CITED
 
 if TYPE_CHECKING:
@@ -150,8 +149,8 @@ def test_shipped_cases_stand_alone() -> None:
 
 
 def test_the_relations_of_cases_are_those_that_the_second_reader_gave() -> None:
-    lines = data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()
-    reviews = {(r["case"], (r["repo"], r["number"])): r["relation"] for r in map(json.loads, lines)}
+    newest = judgements.ask("FROM case_readings WHERE is_newest")
+    reviews = {(r["case"], (judgements.REPO, r["number"])): r["relation"] for r in newest}
     stated = {(made.name, item): relation for made in SHIPPED for item, relation in made.relations.items()}
     assert stated == {key: relation for key, relation in reviews.items() if relation != "none"}
 
@@ -187,18 +186,11 @@ def test_every_issue_that_the_study_cites_has_a_case_or_a_reason() -> None:
 
 
 def test_every_pair_that_was_read_blind_has_an_earlier_reading_by_another_reader_and_gives_a_reason() -> None:
-    earlier: dict[tuple[str, int], set[str]] = {}
-    for line in map(json.loads, data_file("case_reviews.jsonl").read_text(encoding="utf-8").splitlines()):
-        earlier.setdefault((line["case"], line["number"]), set()).add(line["annotator"])
-    blind = [
-        json.loads(line) for line in data_file("case_reviews_blind.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    assert len({(line["case"], line["number"]) for line in blind}) == len(blind) > 0
-    for line in blind:
-        assert line["answer"] in {"faithful", "sibling", "wrong", "unsure"}
-        assert earlier[line["case"], line["number"]] - {line["annotator"]}, line["number"]
-        assert line["reason"]
-        assert 0 < line["confidence"] <= 1
+    blind = judgements.ask("FROM judgements WHERE question = 'faithful' AND blind")
+    earlier = judgements.ask("""
+        FROM judgements b WHERE question = 'faithful' AND blind AND EXISTS (FROM judgements e WHERE NOT e.blind
+            AND e.subject = b.subject AND e.item = b.item AND e.question = b.question AND e.reader <> b.reader)""")
+    assert len({(row["subject"], row["item"]) for row in blind}) == len(earlier) == len(blind) > 0
 
 
 @given(st.text(max_size=300))

@@ -43,7 +43,7 @@ def facts(verdicts: dict[str, str], opened: date = date(2024, 1, 1), **other: An
         "kinds": {NUMBER: "issue"},
         "states": {NUMBER: "closed"},
         "dispositions": {NUMBER: {"disposition": "unknown"}},
-        "readings": {(NAME, NUMBER): {"repo": REPO, "answer": "unsure", "thread_read": "partly"}},
+        "readings": {(NAME, NUMBER): {"answer": "unsure", "thread_read": "partly"}},
     }
     return TOOL.Facts(**(known | other))
 
@@ -62,7 +62,7 @@ NO_DISPOSITION: dict[str, Any] = {"dispositions": {}}
 
 def read(answer: str = "faithful", thread: str = "whole", **more: Any) -> dict[str, Any]:
     """What a reader said of the case."""
-    return {"readings": {(NAME, NUMBER): {"repo": REPO, "answer": answer, "thread_read": thread} | more}}
+    return {"readings": {(NAME, NUMBER): {"answer": answer, "thread_read": thread} | more}}
 
 
 def closed(**more: Any) -> dict[str, Any]:

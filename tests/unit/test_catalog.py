@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support import rows
-from torch_embers import resources, taxonomy
+from torch_embers import judgements, resources, taxonomy
 from torch_embers.errors import InputError
-from torch_embers.mine.files.catalog import FILE, KIND, CatalogSource, read_catalog
+from torch_embers.mine.files.catalog import (
+    DISPOSITIONS_KIND,
+    FILE,
+    JUDGED_KIND,
+    KIND,
+    CatalogSource,
+    read_catalog,
+    read_dispositions,
+    read_judgements,
+)
 from torch_embers.mine.pages import make_page
 from torch_embers.store.store import Store
+from unit.test_judgements import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +53,8 @@ def labels(entry: dict[str, Any], annotator: tuple[str, str]) -> dict[str, list[
 BACKENDS = {"cpu", "cuda", "mps", "xpu", "rocm", "inductor", "distributed", "other"}
 VERSION = re.compile(r"\d+\.\d+(\.\d+)?([a-z0-9.+-]*)?")
 RELATIONS = {"duplicates", "reverts", "backs_out", "relands", "supersedes", "explains", "mentions", "cherry_picks"}
-OURS, SECOND, PAPER = ("automated", "embers-guide-1"), ("automated", "embers-guide-2"), ("paper", "data-path-study")
+OURS, PAPER = ("automated", "embers-guide-1"), ("paper", "data-path-study")
+OF_READER = ("automated", "reader")
 
 CITED = {
     *(32866, 38385, 45721, 52062, 53894, 58354, 64813, 67513, 82060, 84018, 84082, 87713, 94303, 99519, 99638),
@@ -76,13 +88,12 @@ def test_every_entry_is_whole(entries: list[dict[str, Any]]) -> None:
         assert set(entry["backends"]) <= BACKENDS, said
         assert all(VERSION.fullmatch(one) for one in entry["affected_versions"] + entry["fixed_versions"]), said
         for label in entry["taxonomy"]:
-            assert (label["annotator_kind"], label["annotator"]) in (OURS, SECOND, PAPER), said
+            assert (label["annotator_kind"], label["annotator"]) in (OURS, PAPER), said
             assert label["value"] in classes[label["scheme"]], said
             assert label["evidence"].strip(), said
-        for annotator in (OURS, SECOND):
-            if (found := labels(entry, annotator)) or annotator == OURS:  # the second annotator labelled a sample
-                assert len(found["bug_type"]) == len(found["consequence"]) == 1, said
-                assert len(found.get("memory_type", ())) == (found["bug_type"] == ["memory"]), said
+        found = labels(entry, OURS)
+        assert len(found["bug_type"]) == len(found["consequence"]) == 1, said
+        assert len(found.get("memory_type", ())) == (found["bug_type"] == ["memory"]), said
         for other in entry["related"]:
             assert other["relation"] in RELATIONS, said
             assert other["number"] != said, said
@@ -151,7 +162,9 @@ def test_every_entry_is_stored_and_of_them_the_cited_bugs_are_candidates_and_no_
     assert rows(store.path, "FROM rejects") == []
     for table in ("items", "catalog"):
         assert rows(store.path, f"SELECT count(*) FROM {table}") == [(len(entries),)]
-    assert rows(store.path, "SELECT count(*) FROM gold_labels") == [(sum(len(e["taxonomy"]) for e in entries),)]
+    [read] = judgements.ask("SELECT count(*) AS labels FROM judgements WHERE question LIKE 'label:%'")
+    labels_ = sum(len(entry["taxonomy"]) for entry in entries) + read["labels"]
+    assert rows(store.path, "SELECT count(*) FROM gold_labels") == [(labels_,)]
     candidates = {number for (number,) in rows(store.path, "SELECT number FROM candidates")}
     assert candidates >= CITED
     unlabelled = {e["number"] for e in entries if e["number"] in CITED | CITED_PULLS and not labels(e, PAPER)}
@@ -212,7 +225,23 @@ def test_a_malformed_entry_is_set_aside_with_its_line_and_leaves_nothing_behind(
     assert batch.gold_labels == []
 
 
-@pytest.mark.parametrize("name", ["catalog.jsonl", "dispositions.jsonl"])
+def test_a_reading_becomes_a_label_or_a_disposition_and_pages_of_older_databases_are_read_too() -> None:
+    label = {"subject": "item:1", "question": "label:bug_type", "answer": "memory", "facts": None, "day": "2024-01-02"}
+    rows_ = [GOOD, {key: value for key, value in (GOOD | label).items() if value is not None}]
+    body = "\n".join(map(json.dumps, rows_)).encode()
+    batch = read_judgements(make_page(REPO, "catalog", JUDGED_KIND, "judgements.jsonl", body))
+    [said] = batch.gold_labels
+    assert (said.scheme, said.value, said.annotator_kind, said.annotator) == ("bug_type", "memory", *OF_READER)
+    assert (said.number, said.evidence, said.labelled_at) == (1, GOOD["reason"], "2024-01-02T00:00:00Z")
+    seen = {"repo": REPO, "number": 1, "disposition": "fixed", "evidence": GOOD["reason"], "read_on": GOOD["day"]}
+    older = seen | GOOD["facts"] | {"duplicate_of": None, "annotator_kind": OF_READER[0], "annotator": OF_READER[1]}
+    page = make_page(REPO, "catalog", DISPOSITIONS_KIND, "dispositions.jsonl", json.dumps(older).encode())
+    [now], [before] = batch.dispositions, read_dispositions(page).dispositions
+    stamp = {"source": now.source, "fetched_at": now.fetched_at, "page_id": now.page_id}
+    assert replace(before, **stamp) == now
+
+
+@pytest.mark.parametrize("name", ["catalog.jsonl", "judgements.jsonl"])
 def test_an_emptied_file_is_refused_and_what_was_read_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = resources.data_file
 

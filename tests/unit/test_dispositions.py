@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_embers.errors import InputError
-from torch_embers.mine.files import catalog, dispositions
-from torch_embers.mine.pages import make_page
-from torch_embers.resources import data_file
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 REPO = "pytorch/pytorch"
-GOOD: dict[str, Any] = {
-    "repo": REPO,
-    "number": 1,
-    "disposition": "fixed",
-    "duplicate_of": None,
-    "evidence_kind": "closing_pr",
-    "evidence": "a pull request names it",
-    "evidence_ref": "#2",
-    "evidence_date": "2024-01-02",
-    "thread_read": "whole",
-    "annotator_kind": "automated",
-    "annotator": "reader",
-    "confidence": 0.9,
-    "read_on": "2026-11-21",
-}
-
-
-def read(*lines: dict[str, Any] | str) -> Any:
-    body = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
-    return dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, "x", body.encode()))
 
 
 @pytest.fixture
@@ -105,94 +80,6 @@ def comment(number: int, name: str, author: str, at: str) -> str:
         "INSERT INTO comments (repo, number, comment_id, author, created_at, body) "
         f"VALUES ('{REPO}', {number}, '{name}', '{author}', TIMESTAMP '{at}', '{name}')"
     )
-
-
-def test_the_shipped_file_is_read_whole_and_speaks_of_issues_only() -> None:
-    body = data_file(dispositions.FILE).read_bytes()
-    batch = dispositions.read_dispositions(make_page(REPO, "catalog", dispositions.KIND, dispositions.FILE, body))
-    assert len(batch.dispositions) == len(body.splitlines())
-    entries = map(json.loads, data_file(catalog.FILE).read_text(encoding="utf-8").splitlines())
-    pulls = {(e["repo"], e["number"]) for e in entries if e["kind"] == "pull"}
-    assert not pulls & {(d.repo, d.number) for d in batch.dispositions}
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("{", "line 2: no JSON"),
-        ("[" * 100_000, "line 2: no JSON: nested too deeply"),
-        ("[1]", "line 2: Input should be"),
-        ('{"repo": "a/b", "repo": "c/d"}', "line 2: no JSON: key 'repo' stands there twice"),
-        ("\n", "line 2: no JSON"),
-        ({"disposition": "solved"}, "line 2: disposition: Input should be"),
-        ({"disposition": "duplicate"}, "line 2: duplicate_of goes with"),
-        ({"evidence_kind": None}, "line 2: disposition fixed without evidence_kind"),
-        ({"evidence": ""}, "line 2: evidence: "),
-        ({"confidence": 2}, "line 2: confidence: "),
-        ({"number": 0}, "line 2: number: "),
-        ({"more": 1}, "line 2: more: Extra inputs"),
-        ({"number": 3}, "line 2: pytorch/pytorch#3 stands in line 1, too"),
-        ({"number": True}, "line 2: number: "),
-        ({"number": 1 << 40}, "line 2: number: "),
-        ({"repo": "see https://github.com/pytorch/pytorch !"}, "line 2: repo: "),
-        ({"evidence_ref": "nonsense"}, "line 2: evidence_ref: "),
-        ({"evidence_ref": "#1"}, "line 2: evidence_ref names the issue itself"),
-        ({"evidence_ref": "https://example.org/\x1b[31m"}, "line 2: evidence_ref"),
-        ({"evidence_ref": "https://example.org/<script>"}, "line 2: evidence_ref"),
-        ({"repo": "PyTorch/PyTorch", "number": 3}, "line 2: PyTorch/PyTorch#3 stands in line 1, too"),
-        ({"evidence_date": "about 2024-01-01, I think"}, "line 2: evidence_date: .* is no day of the form"),
-        ({"evidence_date": "2024-13-45"}, "line 2: evidence_date: month must be in 1..12"),
-        ({"disposition": "duplicate", "duplicate_of": 1}, "line 2: duplicate_of names the issue itself"),
-        ({"evidence": "   "}, "line 2: evidence: blank"),
-        ({"evidence": "a\n| b"}, "line 2: evidence: a line feed"),
-        ({"evidence": "a | b"}, "line 2: evidence: a line feed, another control character or a bar"),
-        ({"evidence": "a\u2028b"}, "line 2: evidence: a line feed"),
-        ({"annotator": " "}, "line 2: annotator: blank"),
-        ({"evidence_date": "2031-01-01"}, "line 2: evidence_date: 2031-01-01 is not between 2016-01-01 and today"),
-        ({"read_on": "2099-01-01"}, "line 2: read_on: 2099-01-01 is not between"),
-        ({"read_on": "2023-12-31"}, "line 2: evidence_date 2024-01-02 is later than read_on 2023-12-31"),
-        ({"evidence_date": None, "evidence_ref": None}, "line 2: disposition fixed with neither evidence_ref nor"),
-        ({"confidence": 0}, "line 2: disposition fixed with confidence 0"),
-        ({"disposition": "unknown"}, "line 2: disposition unknown with evidence_kind closing_pr"),
-        (
-            {"evidence_kind": "not_reproduced"},
-            "line 2: disposition fixed with evidence_kind not_reproduced: say unknown",
-        ),
-        (
-            {"disposition": "unknown", "evidence_kind": "not_reproduced", "evidence_ref": None},
-            "line 2: evidence_kind not_reproduced without a sentence",
-        ),
-        ({"thread_read": "no", "evidence_kind": "comment"}, "line 2: disposition fixed by comment with thread_read no"),
-        ({"thread_read": "no", "evidence_date": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
-        ({"thread_read": "no", "evidence_ref": None}, "line 2: disposition fixed by closing_pr with thread_read no"),
-    ],
-)
-def test_a_wrong_line_is_named_with_its_key(line: dict[str, Any] | str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read(GOOD | {"number": 3}, line if isinstance(line, str) else GOOD | line)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"evidence_date": None},
-        {"evidence_ref": None},
-        {"disposition": "unknown", "evidence_kind": None, "confidence": 0},
-        {"disposition": "unknown", "evidence_kind": "not_reproduced"},
-        {"thread_read": "no"},
-        {"thread_read": "no", "evidence_kind": "state_reason", "disposition": "declined", "evidence_date": None},
-        {"thread_read": "no", "evidence_kind": None, "disposition": "unknown"},
-    ],
-)
-def test_what_can_be_seen_is_accepted(change: dict[str, Any]) -> None:
-    assert len(read(GOOD | change).dispositions) == 1
-
-
-def test_evidence_is_not_older_than_its_issue() -> None:
-    page = make_page(REPO, "catalog", dispositions.KIND, "x", json.dumps(GOOD).encode())
-    assert len(dispositions.read_dispositions(page, {(REPO, 1): "2024-01-02"}).dispositions) == 1
-    with pytest.raises(InputError, match="line 1: evidence_date: 2024-01-02 is before pytorch/pytorch#1 was opened"):
-        dispositions.read_dispositions(page, {(REPO, 1): "2024-01-03"})
 
 
 def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> None:

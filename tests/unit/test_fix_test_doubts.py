@@ -14,7 +14,7 @@ from torch_embers.run.fix_tests.classes import TestClass as ClassOfTest
 from torch_embers.run.fix_tests.classes import Trial, with_doubt
 
 if TYPE_CHECKING:
-    from torch_embers.repro.fix_tests.reviews import Verdict
+    from torch_embers.judgements import FixTestAnswer
 CODE = """\
 class TestThing(TestCase):
     @mark
@@ -266,6 +266,6 @@ def test_a_doubted_validated_test_is_doubtful_and_one_that_fails_after_its_fix_k
     ],
 )
 def test_readers_decide_which_failures_before_a_fix_are_its_bug(
-    kind: str, reason: str | None, answer: Verdict | None, counts: bool
+    kind: str, reason: str | None, answer: FixTestAnswer | None, counts: bool
 ) -> None:
     assert shows_bug(kind, reason, answer) is counts

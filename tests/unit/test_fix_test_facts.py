@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from torch_embers import resources
+from torch_embers.judgements import fix_test_answers
 from torch_embers.mine.git.first_release import Cut, first_by_cut
 from torch_embers.repro import shipped_fix_tests
-from torch_embers.repro.fix_tests import reviews
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.run.fix_tests.classes import Trial, classify
 from torch_embers.study import facts as study_facts
@@ -86,7 +86,7 @@ def test_the_facts_are_of_one_version_of_the_rules_and_their_reasons_are_known()
 def test_every_test_that_a_reader_judged_after_its_fix_is_among_the_facts_or_its_fix_was_taken_back() -> None:
     names = {row["name"] for row in shipped()}
     reverted = {row["commit_sha"][:8] for row in shipped() if row["reason"] == "reverted"}
-    judged = {review.case for review in reviews.load() if review.failure == "after"}
+    judged = set(fix_test_answers()["shows_bug_again"])
     assert {case for case in judged - names if case.split("_")[1] not in reverted} == set()
 
 

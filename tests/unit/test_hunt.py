@@ -115,6 +115,10 @@ def test_operators_are_chosen_by_name_variant_and_dtype():
     assert hunt.chosen(known, ["pow", "pow"], ["float32", "float32"]) == [("pow.scalar", "float32")]
     with pytest.raises(InputError, match="no operator 'sub'"):
         hunt.chosen(known, ["sub"], ["float32"])
+    longer = {f"nn.functional.{name}": ["float32"] for name in ("gelu", "pad.reflect", "norm")} | {"linalg.norm": []}
+    assert [name for name, _ in hunt.chosen(longer, ["gelu", "pad"], ["float32"])] == list(longer)[:2]
+    with pytest.raises(InputError, match=r"did you mean linalg\.norm or nn\.functional\.norm\?"):
+        hunt.chosen(longer, ["norm"], ["float32"])
     with pytest.raises(InputError, match="no dtype 'float33'"):
         hunt.chosen(known, [], ["float33"])
 
@@ -208,10 +212,12 @@ def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):
 
 def test_a_judged_finding_is_no_news():
     one = Hunted("2.15.0", RESTRIDED.op, "float32", findings=[RESTRIDED])
-    assert hunt_command.Reached([one], [JUDGED]).exit_code == 0
-    unjudged = hunt_command.Reached([one], [])
-    assert unjudged.exit_code == 10
-    assert "1 operators, 0 calls compared, 0 refused, 0 undecided, 1 new findings" in unjudged.lines()[-1]
+    judged, unjudged = (hunt_command.Reached([one], known) for known in ([JUDGED], []))
+    assert (judged.exit_code, unjudged.exit_code) == (0, 10)
+    counts = "1 operators, 0 calls compared, 0 refused, 0 undecided"
+    assert unjudged.lines()[0] == f"1 new findings, 0 judged before; {counts}"
+    assert judged.lines()[0] == f"0 new findings, 1 judged before; {counts}"
+    assert judged.lines()[1:] == [f"{unjudged.lines()[1]} [judged before as documented: it says so]"], "each is listed"
 
 
 @pytest.mark.parametrize(

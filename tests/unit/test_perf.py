@@ -15,7 +15,7 @@ import pytest
 from torch_embers.errors import InputError
 from torch_embers.oracles import counters, timing
 from torch_embers.progress import Silent
-from torch_embers.repro.checks import injected_faults
+from torch_embers.repro.case import shipped
 from torch_embers.run import perf, perf_cases, perf_command
 
 if TYPE_CHECKING:
@@ -100,6 +100,18 @@ def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.Monk
         perf_command.run(tmp_path / "none.py", (), (), ("add",), None)
 
 
+def test_a_call_that_is_newer_than_a_build_is_a_row_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: BUILDS[:2])
+    monkeypatch.setattr(perf, "_answers", lambda *_: {"new": timing.Sample(1.0, {})})
+    new = perf.Call(name="new", setup="", call="", needs="2.1")
+    made = perf.time_calls(BUILDS[:2], [new], LIMITS, 6, Silent())
+    assert set(made.times["new"]) == {"2.1.2"}
+    assert made.failed == [("new", "2.0.1", "needs 2.1 or newer")]
+    monkeypatch.setattr(perf.Rules, "chosen", lambda *_: [new.model_copy(update={"needs": "2.2"})])
+    with pytest.raises(InputError, match=r"nothing could be timed: new on 2\.\d\.\d: needs 2\.2 or newer"):
+        perf_command.run(None, (), (), ("new",), None)
+
+
 def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
@@ -158,10 +170,9 @@ def test_a_case_is_believed_where_it_ends_well_and_tells_both_times(status: int,
 
 
 def test_every_timing_case_prints_the_times_that_it_judges_by() -> None:
-    for case in perf_cases.all_timed():
+    for case in shipped("timing"):
         ast.parse(case.code, feature_version=(3, 8))
         assert "torch_embers" not in case.code, case.name
         assert case.signature_texts == ("slow",), case.name
-        assert not injected_faults.breaches(case.code), case.name
         assert case.labels["consequence"] == "performance", case.name
         assert 'print("times: %.3g s affected, %.3g s otherwise"' in case.code or "print(times)" in case.code

@@ -8,7 +8,8 @@ import torch
 
 import precision_kernels as kernels
 from torch_embers.oracles import device, numerics, pairs, timing
-from torch_embers.oracles.growth import Point, accumulation
+from torch_embers.oracles.growth import Point, accumulation, simulated
+from torch_embers.oracles.kernel import statement_of
 from torch_embers.oracles.precision import PrecisionOracle, judge
 
 ORACLES = Path(numerics.__file__).parent
@@ -147,10 +148,28 @@ def line(errors, distribution="zipf", honest=1e-3):
 
 def test_growth_alone_makes_an_accumulator():
     growing, constant = (1.5e-3, 3e-3, 6e-3, 1.2e-2), (1.2e-2,) * 4
-    assert accumulation(line(growing)) is not None
-    assert accumulation(line(constant)) is None
-    assert accumulation(line(growing, "uniform")) is None  # shows at skewed inputs, or is something else
-    assert accumulation(line([error * 1e3 for error in growing])) is None  # more than any accumulator loses
+    assert accumulation(line(constant), counted=True) is None
+    assert accumulation(line(growing, "uniform"), counted=True) is None  # shows at skewed inputs, or is something else
+    assert accumulation(line([error * 1e3 for error in growing]), counted=True) is None  # more than any loses
+
+
+@pytest.mark.parametrize(
+    ("distribution", "factor", "counted", "named"),
+    [
+        ("zipf", 1, True, "bfloat16"),
+        ("zipf", 0.1, True, "float16"),
+        ("zipf", 0.1, False, ""),  # a bf16 sum of fewer terms than the inputs have errs as little
+        ("zipf", 0.01, True, ""),  # less than both lose
+        ("increments", 1, True, ""),  # both lose them all
+    ],
+)
+def test_an_accumulator_is_named_only_where_one_type_loses_as_much_on_a_known_number_of_terms(
+    distribution, factor, counted, named
+):
+    lost = [simulated(distribution, 4**k, BF16) * factor for k in (2, 3, 4, 5)]
+    found = accumulation(line(lost, distribution, honest=1e-6), counted=counted)
+    assert found.accumulator == named
+    assert ("as a sum in" in statement_of(found)) == bool(named)
 
 
 def test_two_sides_are_judged_by_the_truth():

@@ -13,10 +13,10 @@ from markdown_it import MarkdownIt
 
 from helpers.escaping import assert_harmless_markdown
 from support import assert_clean_error, assert_snapshot, run_embers
+from torch_embers.judgements import Reading, readings_of
 from torch_embers.repro import shipped_matrix
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
-from torch_embers.run.readings import Reading, readings_of
 from torch_embers.run.script import script_of
 from torch_embers.run.second_opinion import Bisected, opinion_on, reported
 from torch_embers.run.second_opinion_text import as_table, history, limits, markdown, short
@@ -109,8 +109,8 @@ def test_a_run_older_than_the_newest_release_here_or_that_a_reader_set_aside_dec
 
 
 READING = Reading(
-    "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", annotator_kind="automated",
-    annotator="reader-1", read_on="2026-11-22"
+    "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", reader="automated:reader-1",
+    day="2026-11-22"
 )  # fmt: skip
 COMMITS = tuple(
     {"sha": sha * 40, "pull": pull, "subject": subject, "files": ["x.cpp"], "names_the_issue": names}

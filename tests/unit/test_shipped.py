@@ -9,7 +9,6 @@ import pytest
 
 from torch_embers import resources
 from torch_embers.repro import case, shipped_matrix
-from torch_embers.repro.case import load
 from torch_embers.run import shipped_mark
 from torch_embers.store.store import Store
 
@@ -44,6 +43,17 @@ def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: py
     assert not shipped_mark.is_current(mined)
 
 
+@pytest.mark.parametrize("name", ["run/verdict.py", "repro/fix_tests/cases.py", "run/matrix.sql"])
+def test_code_in_subfolders_counts_as_shipped(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "PACKAGE_DIR", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text("before")
+    before = shipped_mark._of_files.__wrapped__()
+    path.write_text("after")
+    assert shipped_mark._of_files.__wrapped__() != before
+
+
 def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None:
     known = {(row["case"], row["build"], row["case_hash"]): row["verdict"] for row in COMMITTED}
     forced = list(csv.DictReader(resources.analysis_text(*shipped_matrix.FORCED).splitlines()))
@@ -54,7 +64,7 @@ def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None
 
 
 CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
-FOLDER = resources.data_file("closings.toml").parent / "closing_cases"
+SHOWING = {one.name: one for one in case.shipped("closing")}
 CASES = [one["case"] for one in CLOSINGS if "case" in one]
 
 
@@ -63,14 +73,14 @@ def test_each_closing_has_a_case_with_what_was_said_or_a_reason() -> None:
         assert ("case" in one) is not ("reason" in one), one["number"]
         assert ("said" in one) is ("said_on" in one), one["number"]
         assert "case" not in one or "said" in one, one["number"]
-    assert sorted(CASES) == sorted(path.stem for path in FOLDER.glob("*.py"))
+    assert sorted(CASES) == sorted(SHOWING)
 
 
 def test_a_case_is_of_its_issue_and_states_where_it_was_seen() -> None:
     lines = list(csv.DictReader(resources.analysis_text("results", "closings.csv").splitlines()))
     for one in (one for one in CLOSINGS if "case" in one):
-        case = load(FOLDER / f"{one['case']}.py")
-        assert case.issues == (("pytorch/pytorch", one["number"]),)
-        rows = [row for row in lines if row["case"] == case.name]
-        assert {row["case_hash"] for row in rows} == {case.hash}, "the case has changed since it was run: run it again"
-        assert list(case.known_bad) == [row["build"] for row in rows if row["verdict"] == "occurs"]
+        shown = SHOWING[one["case"]]
+        assert shown.issues == (("pytorch/pytorch", one["number"]),)
+        rows = [row for row in lines if row["case"] == shown.name]
+        assert {row["case_hash"] for row in rows} == {shown.hash}, "the case has changed since it was run: run it again"
+        assert list(shown.known_bad) == [row["build"] for row in rows if row["verdict"] == "occurs"]

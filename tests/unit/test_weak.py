@@ -200,10 +200,12 @@ def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, w
         ("cudnn_convolution_add_relu fails", {"cuda"}),
         ("wrong inverse by cuSOLVER on A100", {"cuda"}),
         ("ProcessGroupGloo hangs", {"distributed"}),
+        ("SparseMPS: no kernel, 'AutogradXPU' and QuantizedCPU have one", {"mps", "xpu", "cpu"}),
+        ("SparseCsrCUDA falls back", {"cuda"}),
         ("dist.barrier never returns", {"distributed"}),
         ("torch.distance of nothing, barracuda and rtx", set()),
         ("wrong result of processing", set()),
     ],
 )
-def test_libraries_error_codes_and_cards_name_their_backend(title: str, named: set[str]) -> None:
+def test_libraries_error_codes_dispatch_keys_and_cards_name_their_backend(title: str, named: set[str]) -> None:
     assert {vote.value for vote in Labeller.load().votes(title, None, None) if vote.scheme == "backend"} == named

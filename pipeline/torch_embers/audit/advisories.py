@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 FILE = "advisories.toml"
 VERDICTS = ("results", "advisories.csv")
-CASES = "advisory_cases"
 Status = Literal["published", "doubted", "confirmed"]
 CLEAN = ("absent", "not_seen")
 DECIDED = ("occurs", *CLEAN)
@@ -92,7 +91,7 @@ class Advisory(toml_models.Entry):
         published: its range in each database that was read.
         status: ``confirmed`` by upstream, ``doubted`` by the advisory or the evidence, else only ``published``.
         upstream: what upstream says, in our words; ``upstream_source`` says where.
-        case: name of the file in ``data/advisory_cases``.
+        case: name of a case of the kind ``advisory``.
         relation: how near the case is to the report.
     """
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
-from torch_embers import resources, toml_models
+from torch_embers import judgements, resources, toml_models
 from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
-from torch_embers.mine.files.dispositions import FILE as DISPOSITIONS
 from torch_embers.repro import case as cases
 from torch_embers.repro.shipped_matrix import matrix
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
@@ -257,8 +256,8 @@ def _standings() -> dict[tuple[str, int], Standing]:
     """State and disposition of the catalog's items."""
     entries = [json.loads(line) for line in _lines(FILE_OF_ITEMS)]
     is_open = {(entry["repo"], entry["number"]) for entry in entries if entry["state"] == "open"}
-    closed = [json.loads(line) for line in _lines(DISPOSITIONS)]
-    made: dict[tuple[str, int], Standing] = {(line["repo"], line["number"]): line["disposition"] for line in closed}
+    closed = judgements.ask("SELECT item, answer FROM judgements WHERE question = 'disposition' ORDER BY day, reader")
+    made: dict[tuple[str, int], Standing] = {(judgements.REPO, row["item"]): row["answer"] for row in closed}
     return made | dict.fromkeys(is_open, "open")
 
 

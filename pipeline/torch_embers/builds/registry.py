@@ -34,6 +34,9 @@ CURRENT = "current"
 """Name of the torch in the environment that embers itself runs in."""
 FILE = "build.json"
 ENVIRONMENT = "venv"
+LOCKS = ".locks"
+FILE_LOCK = ".records"
+"""Held while a record is changed; no build can have this name."""
 PARTIAL = ".new-"
 """Prefix of folders that are still being made; whoever finds one of a dead process removes it."""
 PATIENCE_SECONDS = 180
@@ -266,7 +269,7 @@ class Registry:
         """
         if not _NAME.fullmatch(build.name) or build.name == CURRENT:
             raise BuildError(f"{build.name!r} cannot be the name of a build: letters, digits, dots, dashes")
-        known = self._read(self.folder / build.name / FILE)
+        known = self._read(self._path(build.name))
         if known is not None and known.identity != build.identity:
             raise BuildError(
                 f"{build.name} is taken by {known.identity}: give another name with --name, or `embers builds remove "
@@ -283,8 +286,7 @@ class Registry:
                 results["identity"] = f"changed: it is {fresh.identity} now"
         except BuildError as error:
             results = {"import": str(error)}
-        checked = replace(build, checked=tuple(sorted(results.items())))
-        return self._write(checked)
+        return self._change(build, checked=tuple(sorted(results.items())))
 
     def remove(self, name: str) -> Build:
         """Forget a build, and delete it if embers installed it.
@@ -315,13 +317,13 @@ class Registry:
                     f"build {build.name} was {build.identity} and is {fresh.identity} now: "
                     f"`embers builds remove {build.name}`, then add it again"
                 )
-            self._write(replace(build, used_at=now_utc()))
+            self._change(build, used_at=now_utc())
             yield build
 
     @contextmanager
     def locked(self, build: Build, *, exclusive: bool) -> Iterator[None]:
         """Hold the lock of a build: shared to use it, exclusive to remove it."""
-        home = self.folder / ".locks"
+        home = self.folder / LOCKS
         home.mkdir(parents=True, exist_ok=True)
         with (home / build.name).open("a") as file:
             try:
@@ -346,6 +348,17 @@ class Registry:
                 used -= build.disk_bytes
         return gone
 
+    def _change(self, build: Build, **fields: Any) -> Build:
+        """Change fields of a kept build alone: others may change the rest meanwhile. One that is gone stays gone."""
+        (self.folder / LOCKS).mkdir(parents=True, exist_ok=True)
+        with (self.folder / LOCKS / FILE_LOCK).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            known = self._read(self._path(build.name))
+            return replace(build, **fields) if known is None else self._write(replace(known, **fields))
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f".{CURRENT}.json" if name == CURRENT else self.folder / name / FILE
+
     def _read(self, path: Path) -> Build | None:
         try:
             table = json.loads(path.read_text(encoding="utf-8"))
@@ -361,7 +374,7 @@ class Registry:
             return None
 
     def _write(self, build: Build) -> Build:
-        path = self.folder / f".{CURRENT}.json" if build.name == CURRENT else self.folder / build.name / FILE
+        path = self._path(build.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         table = asdict(build) | {"python": str(build.python)}
         draft = path.with_name(f"{path.name}.{os.getpid()}")
@@ -375,7 +388,7 @@ class Registry:
         if stamp is None:
             return None
         kept = self.folder / f".{CURRENT}.stamp"
-        known = self._read(self.folder / f".{CURRENT}.json")
+        known = self._read(self._path(CURRENT))
         with suppress(OSError):
             if known is not None and kept.read_text(encoding="utf-8") == stamp:
                 return known

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torch_embers.classify.labels import gold
+from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
 
@@ -82,6 +83,8 @@ class Suspect:
 def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[Suspect]:
     """The gold labels that the bundle's held-out answers speak against, the surest first.
 
+    Left out are those that maintainers' labels or words of the title confirm, where these decide.
+
     Args:
         store: the database with the gold labels.
         bundle: with the held-out answers of the training items.
@@ -95,8 +98,9 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
     wanted = {taxonomy.scheme(name).name for name in schemes} or set(taxonomy.schemes)
     items = {(item.repo, item.number): item for item in gold.load(store, taxonomy=taxonomy)}
     with store.read() as connection:
-        read = connection.execute("SELECT repo, number, title FROM items").fetchall()
-    titles = {(repo, number): title or "" for repo, number, title in read}
+        read = connection.execute("SELECT repo, number, title, labels FROM items").fetchall()
+    known = {(repo, number): (title or "", labels) for repo, number, title, labels in read}
+    labeller = Labeller.load()
     found: list[Suspect] = []
     for question in questions(taxonomy):
         if question.scheme not in wanted or question.name not in bundle.classifiers:
@@ -110,7 +114,11 @@ def suspects(store: Store, bundle: Bundle, schemes: Sequence[str] = ()) -> list[
         ]
         for error in likely_errors([row[1] for row in rows], [row[2] for row in rows]):
             item = rows[error.place][0]
-            by, title = item.annotators[question.scheme], titles.get((item.repo, item.number), "")
-            labels = names[error.label], by, names[error.suggested]
-            found.append(Suspect(item.repo, item.number, title, question.scheme, *labels, error.margin))
+            by, (title, labels) = item.annotators[question.scheme], known.get((item.repo, item.number), ("", None))
+            use, given = labeller.uses.get(question.scheme), (question.scheme, classes[error.label])
+            votes = [vote for vote in labeller.votes(title, None, labels) if (vote.scheme, vote.value) == given]
+            if use and any(vote.kind in use.decides for vote in votes):
+                continue
+            answers = names[error.label], by, names[error.suggested]
+            found.append(Suspect(item.repo, item.number, title, question.scheme, *answers, error.margin))
     return sorted(found, key=lambda one: (-one.margin, one.repo, one.number, one.scheme))

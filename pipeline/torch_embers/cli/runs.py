@@ -4,7 +4,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -106,6 +106,10 @@ def run(
             metavar="FOLDER",
         ),
     ] = None,
+    kind: Annotated[
+        Literal["advisory", "closing"] | None,
+        typer.Option(help="Run the shipped cases of this kind; kept only in a --database that is given."),
+    ] = None,
     oracle: Annotated[
         str | None,
         typer.Option(
@@ -130,14 +134,15 @@ def run(
 
     wanted = settings.load(database=database, repo=repo)
     part = WHOLE if shard is None else Shard.read(shard)
-    request = command.RunRequest(cases or (), build or (), folder, jobs, force, unsandboxed, part, state, address)
+    request = command.RunRequest(cases or (), build or (), folder, kind, jobs, force, unsandboxed, part, state, address)
+    apart = folder is not None or kind is not None
     if oracle is not None:
         if address is not None:
             raise InputError("--oracle runs on this machine only: leave --address out")
         _run_watched(oracle, request, database, wanted, json=json)
     cells = []
     with ExitStack() as stack:
-        store = store_at(wanted.database) if folder is None else stack.enter_context(command.database_for(database))
+        store = stack.enter_context(command.database_for(database)) if apart else store_at(wanted.database)
         progress = stack.enter_context(ProgressBar("running", TimeRemainingColumn(), unit="runs"))
         try:
             for reached in command.run_cases(store, wanted, request, progress):
@@ -149,7 +154,7 @@ def run(
                 print_json([cell.row() for cell in cells])
             elif cells:
                 show.print_summary(command.summary(store, cells))
-    if numbers := [] if json or folder else [number for cell in cells for _, number in cell.case.issues]:
+    if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
         console.print_next(
             f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
         )
@@ -392,9 +397,9 @@ def comment(
 ) -> None:
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
     from torch_embers import settings
+    from torch_embers.judgements import readings_of
     from torch_embers.run.item_report import comment as written
     from torch_embers.run.item_report import report_of
-    from torch_embers.run.readings import readings_of
 
     wanted = settings.load(database=database, repo=repo)
     report = report_of(store_at(wanted.database), wanted.repo, number)

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.mine.files import archive_events, catalog, dispositions, jsonl
+from torch_embers.mine.files import archive_events, catalog, jsonl
 from torch_embers.mine.git import git_records, gitsizes
 from torch_embers.mine.pages import reject
 from torch_embers.mine.records import graphql_answers, graphql_records, rest_fields, rest_records
@@ -172,7 +172,8 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     graphql_answers.FAILURE_KIND: lambda page: graphql_answers.failure(_note(page), page),
     archive_events.PAGE_KIND: archive_events.read_archive,
     catalog.KIND: catalog.read_catalog,
-    dispositions.KIND: dispositions.read_dispositions,
+    catalog.JUDGED_KIND: catalog.read_judgements,
+    catalog.DISPOSITIONS_KIND: catalog.read_dispositions,
     git_records.LOG_KIND: git_records.read_git_log,
     git_records.HISTORY_KIND: git_records.read_git_log,
     git_records.RESTART_KIND: git_records.read_restart,

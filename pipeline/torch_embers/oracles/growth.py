@@ -36,6 +36,8 @@ _LONGEST = 4096
 """Longer sums are not simulated: the loss of a sequential sum grows at most with its length."""
 _COLUMNS = 64
 """Sums that are simulated side by side."""
+_NEAR = 4.0
+"""Mean factor between errors and the losses of the type that is named; orders of summation differ by less than 2."""
 ACCUMULATORS = (torch.bfloat16, torch.float16)
 
 
@@ -72,7 +74,8 @@ class Accumulation:
     """What the growth of an error speaks for.
 
     Attributes:
-        accumulator: name of the type whose simulated accumulator loses about as much.
+        accumulator: name of the one type whose simulated accumulator loses about as much; empty where there is none,
+            or where nobody said how many terms there are.
         slope: exponent of error against count, steepest of the distributions.
         distributions: where the error is beyond the honest one.
         spared: where it is not; a test with these alone would pass.
@@ -129,10 +132,14 @@ def one_by_one(distribution: str, count: float) -> float:
     return simulated(distribution, steps, torch.float32) * max(1.0, count / steps)
 
 
-def accumulation(points: Iterable[Point]) -> Optional[Accumulation]:
+def accumulation(points: Iterable[Point], *, counted: bool) -> Optional[Accumulation]:
     """The statement on a sweep over distributions and sizes: an accumulator in low precision, or nothing.
 
     Needs an excess with growth under at least one skewed distribution: there each low-precision accumulator shows.
+
+    Args:
+        points: of one result.
+        counted: whether their counts are known; by the size of the inputs bf16 may look like fp16.
     """
     by_name = series(points)
     beyond = [name for name, line in by_name.items() if line[-1].excess >= EXCESS]
@@ -142,9 +149,8 @@ def accumulation(points: Iterable[Point]) -> Optional[Accumulation]:
     worst = max((by_name[name][-1] for name in growing), key=lambda point: point.excess)
     if worst.error > _BEYOND * max(losses(worst).values()):
         return None
-    accumulator = nearest([by_name[name][-1] for name in growing])
     return Accumulation(
-        accumulator=accumulator,
+        accumulator=_nearest([by_name[name][-1] for name in growing]) if counted else "",
         slope=max(slope(by_name[name]) for name in growing),
         distributions=tuple(beyond),
         spared=tuple(name for name in by_name if name not in beyond),
@@ -158,10 +164,11 @@ def losses(point: Point) -> Dict[str, float]:
     return {str(dtype).replace("torch.", ""): simulated(point.distribution, count, dtype) for dtype in ACCUMULATORS}
 
 
-def nearest(points: Sequence[Point]) -> str:
-    """The type whose simulated accumulator comes nearest to the errors, over all points together."""
+def _nearest(points: Sequence[Point]) -> str:
+    """The one type whose simulated accumulator loses about as much over all points together; empty without one."""
     gaps: Dict[str, float] = {}
     for point in points:
         for name, loss in losses(point).items():
             gaps[name] = gaps.get(name, 0.0) + abs(math.log(max(point.error, _FLOOR) / max(loss, _FLOOR)))
-    return min(gaps, key=lambda name: gaps[name])
+    near = [name for name, gap in gaps.items() if gap <= len(points) * math.log(_NEAR)]
+    return near[0] if len(near) == 1 else ""

@@ -113,7 +113,8 @@ def check_kernel(
         candidate: the kernel; any callable, so also an operator of ``torch.library`` that starts Triton or CUDA code.
         reference: the same in plain PyTorch. It is run in fp64 and in fp32 and must not cast to a fixed type.
         make_inputs: gets a ``Draw`` and returns the positional arguments; ``draw.n`` is the number of terms.
-        counts: gets the arguments and returns the number of terms per row of the first result; ``draw.n`` by default.
+        counts: gets the arguments and returns the number of terms per row of the first result; ``draw.n`` by default,
+            and then the type of an accumulator is not named.
         sizes: values of ``draw.n``.
         distributions: names from ``draws.DISTRIBUTIONS``.
         tolerance: relative and absolute tolerance of your usual check; by default those of ``torch.testing``.
@@ -204,7 +205,7 @@ def _statements(
     for place in sorted({comparison.place for _, comparison in compared}):
         mine = [(draw, comparison) for draw, comparison in compared if comparison.place == place]
         line = [point for point in points if point.place == place]
-        grown = accumulation(line)
+        grown = accumulation(line, counted=all(comparison.counted for _, comparison in mine))
         wrong = [(d, c) for d, c in mine if c.judgement.excess > LIMIT and not c.judgement.lossy]
         infinite = [(d, c) for d, c in wrong if c.judgement.excess == float("inf")]
         imprecise = [point for point in line if point.excess >= EXCESS]
@@ -237,11 +238,12 @@ def _wrong(compared: Sequence[Tuple[Draw, Comparison]]) -> str:
 def statement_of(grown: Accumulation) -> str:
     """The statement on an accumulator in plain words."""
     spared = ", ".join(grown.spared)
+    like = " (as a sum in %s does)" % grown.accumulator if grown.accumulator else ""
     text = (
-        "accumulates in low precision (as a sum in %s does): with %s inputs its error grows with the number of terms "
+        "accumulates in low precision%s: with %s inputs its error grows with the number of terms "
         "(exponent %.2g) to %.3g times that of fp32 accumulation at %d terms"
     )
-    text %= (grown.accumulator, ", ".join(grown.distributions), grown.slope, grown.worst.excess, grown.worst.count)
+    text %= (like, ", ".join(grown.distributions), grown.slope, grown.worst.excess, grown.worst.count)
     return text + ("; %s inputs do not show it" % spared if spared else "")
 
 

@@ -65,6 +65,11 @@ class Comparison:
     n: int
     moved: Optional[torch.Tensor] = None
 
+    @property
+    def counted(self) -> bool:
+        """Whether the number of terms is known for each row."""
+        return self.counts is not None and self.counts.shape[:1] == self.result.shape[:1] != ()
+
     def rough_excess(self) -> float:
         """Root-mean-square error over all elements in units of the honest one."""
         got = numerics.comparable(self.result)
@@ -80,7 +85,7 @@ class Comparison:
         got = numerics.comparable(self.result)
         if got.shape != self.reference.shape or not got.numel():
             return []
-        if self.counts is None or got.dim() == 0 or self.counts.shape[0] != got.shape[0]:
+        if self.counts is None or not self.counted:
             point = self._point(distribution, float(self.n), slice(None), got)
             return [point] if point else []
         counts = self.counts.double().cpu()

@@ -266,7 +266,8 @@ def case_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = ""
     Raises:
         ValueError: an argument has no text.
     """
-    return _filled(START + COMPARED + END, plan, arguments, problem, call)
+    fault = "observed = [~part if part.dtype is part.bool().dtype else part + 1 for part in observed]"
+    return _filled(START + COMPARED + END, plan, arguments, problem, call, fault)
 
 
 def fatal_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
@@ -275,11 +276,11 @@ def fatal_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "
     Raises:
         ValueError: an argument has no text.
     """
-    text = _filled(START + DIES + END, plan, arguments, problem, call)
+    text = _filled(START + DIES + END, plan, arguments, problem, call, "os.abort()")
     return text.replace('signature = "mismatch"', 'signature = "signal"')
 
 
-def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, call: str) -> str:
+def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, call: str, fault: str) -> str:
     args = ", ".join(literal(value) for value in arguments[0])
     kwargs = ", ".join("%s=%s" % (name, literal(value)) for name, value in arguments[1].items())
     given = ", ".join(part for part in (args, kwargs) if part)
@@ -294,6 +295,7 @@ def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, c
         given=given,
         written=repr(written),
         keys=repr(keys),
+        fault=fault,
     )
 
 
@@ -372,8 +374,14 @@ START = '''# /// script
 import os
 import sys
 
-PLANT = os.environ.get("EMBERS_PLANT") == "1"
 WRITTEN, KEYS = {written}, {keys}
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        {fault}
+    return observed
 
 
 def main():
@@ -424,8 +432,9 @@ DIES = """
     child = os.fork()
     if not child:
         try:
-            os.abort() if PLANT else make("strided")
+            make("strided")
         finally:
+            spoil(None)
             os._exit(0)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
@@ -440,8 +449,7 @@ COMPARED = """
         truth, _ = make("double")
     except Exception:
         truth = dense
-    if PLANT:
-        got[0] = got[0] + 1 if got[0].dtype is not torch.bool else ~got[0]
+    got = spoil(got)
     if around:
         return 1, "memory outside a tensor was changed"
     worst = 0.0

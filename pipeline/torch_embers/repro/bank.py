@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
+from torch_embers.judgements import fix_test_answers
 from torch_embers.normalize import now_utc
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import case_rules, shipped_matrix
 from torch_embers.repro.case import Case, CaseError, parse, shipped
 from torch_embers.repro.case import load as load_file
-from torch_embers.repro.checks import injected_faults
-from torch_embers.repro.fix_tests import reviews
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
 
 def _refuse_bad_fault(case: Case) -> None:
     """Raise CaseError where the injected fault of a case says nothing about its check; a case may do without one."""
-    if case.injects and (found := injected_faults.breaches(case.code)):
+    if case.injects and (found := case_rules.breaches(case.code, case.name)):
         raise CaseError(
             f"{case.name}: {found[0]} (docs/cases.md says how a fault is injected; without one it runs too)"
         )
@@ -180,9 +179,9 @@ def counted_fix_tests(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 def _readers() -> dict[str, list[str]]:
     """What second readers say of fix tests, as parameters of ``_COUNTED``."""
-    read = reviews.load()
-    right, wrong = (reviews.answered(read, "before", answer) for answer in ("right", "wrong"))
-    return {"right": right, "wrong": wrong, "again": reviews.answered(read, "after", "right")}
+    before, after = fix_test_answers()["shows_bug"], fix_test_answers()["shows_bug_again"]
+    right, wrong = ([name for name, said in before.items() if said == answer] for answer in ("right", "wrong"))
+    return {"right": right, "wrong": wrong, "again": [name for name, said in after.items() if said == "right"]}
 
 
 def chosen(cases: Sequence[Case], names: Sequence[str], repo: str) -> list[Case]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from packaging.version import InvalidVersion, Version
 
@@ -30,14 +30,22 @@ if TYPE_CHECKING:
 
 FAULT = "EMBERS_PLANT"
 """Variable of the environment that asks a case to inject its fault: 1."""
+SPOIL = "spoil"
+"""Function in the header of a case that injects it."""
 Origin = Literal["curated", "fix_test", "extracted", "synthesized", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
+
+Kind = Literal["bug", "timing", "advisory", "closing"]
+"""What a shipped case is for: a bug of the catalog; a slow way beside a quick one, for `embers perf`; the proof of a
+security advisory; the call of an issue that was closed with "cannot reproduce"."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 ORACLES = ("self", "exception", "signal", "output", "test")
 DEVICES = ("cpu", "cuda", "mps")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 KEYS = frozenset(
     {
+        "kind",
         "issues",
         "relation",
         "requires",
@@ -53,8 +61,8 @@ KEYS = frozenset(
         *SCHEMES,
     }
 )
-UNHASHED = ("issues", "relation", "known_bad", "fixed_in")
-"""What does not decide a verdict: which items a case belongs to, and what was measured."""
+UNHASHED = ("kind", "issues", "relation", "known_bad", "fixed_in")
+"""What does not decide a verdict: what a case is for, which items it belongs to, and what was measured."""
 RELATIONS = ("same", "sibling", "unknown")
 """``unknown``: the report could not be read, so nobody could compare; it counts as no relation."""
 DEFAULT_TIMEOUT = 60.0
@@ -114,6 +122,7 @@ class Case:
     """One case.
 
     Attributes:
+        kind: what it is for.
         issues: (repository, number) of every item it shows.
         relations: how closely it shows an item, ``same`` or ``sibling``, or ``unknown`` where the report could not be
             read; items that nobody compared are left out.
@@ -129,6 +138,7 @@ class Case:
     """
 
     name: str
+    kind: Kind
     origin: Origin
     code: str
     summary: str
@@ -217,6 +227,9 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
     oracle = embers.get("oracle", "self")
     if oracle not in ORACLES:
         raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
+    kind = embers.get("kind", "bug")
+    if kind not in KINDS:
+        raise CaseKeyError("kind", f"kind {kind!r} is none of {', '.join(KINDS)}")
     declared = _signature(embers, name)
     issues = _issues(embers, name)
     if origin == "curated" and len(set(issues)) < len(issues):
@@ -229,6 +242,7 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
         raise CaseError(f"{name}: finalise must be true or false")
     case = Case(
         name=name,
+        kind=kind,
         origin=origin,
         code=text,
         summary=summary,
@@ -254,22 +268,41 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
 
 
 def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
-    """Hash of the code without prose, and of the metadata without what was measured; 32 hexadecimal digits.
+    """Hash of the code without prose and fault, and of the metadata without what was measured; 32 hexadecimal digits.
 
-    Where the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. The same
-    script extracted from two reports makes two cases.
+    Another fault to inject does not make it another case. Where the code is not plain enough to be unparsed (deep
+    nesting), its text is hashed as it stands. The same script extracted from two reports makes two cases.
     """
     unhashed = [key for key in UNHASHED if key != "issues" or origin != "extracted"]
     kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in unhashed}
     try:
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
-        code = ast.unparse(ast.Module(body=body, type_ignores=[]))
+        code = ast.unparse(_WithoutFault().visit(ast.Module(body=body, type_ignores=[])))
     except RecursionError:
         code = text
     digest = blake2b(digest_size=16)
     for part in (repr(sorted(kept.items())), repr(meta.get("dependencies")), code):
         digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
     return digest.hexdigest()
+
+
+def is_fault(node: ast.AST) -> bool:
+    """Whether a statement injects the fault: ``x = spoil(x)``, or ``spoil(None)`` where the fault ends the process."""
+    call = node.value if isinstance(node, ast.Assign | ast.Expr) else None
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == SPOIL):
+        return False
+    given = [ast.unparse(argument) for argument in call.args]
+    return given == ([ast.unparse(one) for one in node.targets] if isinstance(node, ast.Assign) else ["None"])
+
+
+class _WithoutFault(ast.NodeTransformer):
+    """Takes the injected fault out of a case: the function, and the line that calls it."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        return ast.Pass() if node.name == SPOIL else self.generic_visit(node)
+
+    def visit(self, node: ast.AST) -> Any:
+        return ast.Pass() if is_fault(node) else super().visit(node)
 
 
 def load(path: Path, origin: Origin = "curated") -> Case:
@@ -287,13 +320,13 @@ def load(path: Path, origin: Origin = "curated") -> Case:
     return parse(text.replace("\r\n", "\n"), path.stem, origin)
 
 
-def shipped() -> list[Case]:
-    """All curated cases of ``data/cases``, by name; a process reads them once.
+def shipped(kind: Kind = "bug") -> list[Case]:
+    """The cases of one kind in ``data/cases``, by name; a process reads the folder once.
 
     Raises:
         CaseError: one of them cannot be used.
     """
-    return list(_loaded(_folder()))
+    return [case for case in _loaded(_folder()) if case.kind == kind]
 
 
 @cache

@@ -13,6 +13,7 @@ from torch_embers import packages
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
+from torch_embers.repro.case import shipped as shipped_cases
 from torch_embers.run import events, matrix, notices, reduction, reports, shipped, shipped_mark
 from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES, control_builds
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from torch_embers.progress import Progress
-    from torch_embers.repro.case import Case
+    from torch_embers.repro.case import Case, Kind
     from torch_embers.run.cluster import Cluster
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
@@ -50,6 +51,7 @@ class RunRequest:
         cases: names of cases or numbers of items; all cases where none is given.
         builds: names of builds; the torch of this environment where none is given.
         folder: a folder of case files that are run instead of the cases of the database.
+        kind: shipped cases of this kind are run instead.
         jobs: runs at a time.
         force: start new batches of runs although verdicts are known.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
@@ -61,6 +63,7 @@ class RunRequest:
     cases: Sequence[str] = ()
     builds: Sequence[str] = ()
     folder: Path | None = None
+    kind: Kind | None = None
     jobs: int = 1
     force: bool = False
     unsandboxed: bool = False
@@ -235,11 +238,15 @@ def _cases(
     prove: Callable[[], Proof],
 ) -> tuple[list[Case], list[str]]:
     """The cases to run, and a line for each file that is none."""
-    if request.folder is None:
-        if request.cases:
-            return bank.load(store, request.cases, settings.repo), []
+    refused: list[str] = []
+    if request.kind is not None:
+        cases = [replace(case, origin="own") for case in shipped_cases(request.kind)]
+    elif request.folder is not None:
+        cases, refused = bank.read_folder(request.folder)
+    elif request.cases:
+        return bank.load(store, request.cases, settings.repo), []
+    else:
         return runnable_here(bank.load(store), progress, prove), []
-    cases, refused = bank.read_folder(request.folder)
     for line in refused:
         progress.said(line)
     if request.cases:

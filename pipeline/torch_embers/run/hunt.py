@@ -19,7 +19,7 @@ from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -45,7 +45,7 @@ class HuntRequest:
     """What is asked for.
 
     Attributes:
-        ops: names of operators, also without their variant; all where none is given.
+        ops: names of operators, also without their variant or their module; all where none is given.
         dtypes: of the samples.
         out: folder of the journal; what stands there is not run again.
         modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
@@ -135,14 +135,28 @@ def chosen(known: dict[str, list[str]], ops: Sequence[str], dtypes: Sequence[str
     Raises:
         InputError: an operator is unknown, or no operator has such a dtype.
     """
-    for op in ops:
-        if not any(name == op or name.startswith(f"{op}.") for name in known):
-            raise InputError(f"no operator {op!r} among the samples of this build: names are as in torch, linalg.qr")
+    ops = [_full_name(op, known) for op in ops]
     for dtype in dtypes:
         if not any(dtype in have for have in known.values()):
             raise InputError(f"no dtype {dtype!r}: use float32, float64, bfloat16, complex64 or int64")
     names = [name for name in known if not ops or name in ops or any(name.startswith(f"{op}.") for op in ops)]
     return [(name, dtype) for name in sorted(names) for dtype in dict.fromkeys(dtypes) if dtype in known[name]]
+
+
+def _full_name(op: str, known: Iterable[str]) -> str:
+    """The name of an operator as the build has it: ``gelu`` is nn.functional.gelu where no other name ends so.
+
+    Raises:
+        InputError: it has none, or several; the message names them.
+    """
+    if any(name == op or name.startswith(f"{op}.") for name in known):
+        return op
+    parts = [f"{name}.".partition(f".{op}.") for name in known]
+    meant = sorted({f"{folder}.{op}" for folder, found, _ in parts if found})
+    if len(meant) == 1:
+        return meant[0]
+    advice = f"did you mean {' or '.join(meant)}?" if meant else "names are as in torch, linalg.qr"
+    raise InputError(f"no operator {op!r} among the samples of this build: {advice}")
 
 
 def samples_of(runner: Runner) -> dict[str, list[str]]:

@@ -38,19 +38,24 @@ class Reached:
     done: list[Hunted] = field(default_factory=list)
     known: Sequence[Known] = ()
 
-    def news(self) -> list[tuple[str, Finding]]:
-        """Findings that nobody has judged, the worst first, one per operator, mode and severity."""
-        found: dict[tuple[str, str], tuple[str, Finding]] = {}
+    def found(self) -> list[tuple[Known | None, str, Finding]]:
+        """What was judged of a finding, its build, the finding: news first, the worst first.
+
+        One per build, operator, mode and severity.
+        """
+        found: dict[tuple[str, str], tuple[Known | None, str, Finding]] = {}
         for one in self.done:
             for finding in one.all_findings():
-                if is_known(finding, one.release, self.known) is None:
-                    found.setdefault((one.build, ident(finding)), (one.build, finding))
-        return sorted(found.values(), key=lambda pair: (SEVERITIES.index(pair[1].severity), pair[1].op))
+                row = is_known(finding, one.release, self.known), one.build, finding
+                found.setdefault((one.build, ident(finding)), row)
+        return sorted(
+            found.values(), key=lambda row: (row[0] is not None, SEVERITIES.index(row[2].severity), row[2].op)
+        )
 
     @property
     def exit_code(self) -> int:
         """Of the command."""
-        return NEWS if self.news() else 0
+        return NEWS if any(known is None for known, _, _ in self.found()) else 0
 
     def rows(self) -> list[dict[str, Any]]:
         """As plain data."""
@@ -58,20 +63,24 @@ class Reached:
 
     def lines(self) -> list[str]:
         """The summary for a terminal."""
-        lines = []
-        for build, finding in self.news():
-            worst = finding.difference
-            size = f"; got {worst.got}, expected {worst.expected}" if worst is not None else ""
-            lines.append(f"{ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}")
-        lines += [f"{one.build} {one.op} was not finished: {visible(one.ended)}" for one in self.done if one.ended]
+        found = self.found()
+        news = sum(known is None for known, _, _ in found)
         counts = Counter[str]()
         for one in self.done:
             counts.update(one.counts())
-        judged = sum(1 for one in self.done for f in one.all_findings() if is_known(f, one.release, self.known))
-        lines.append(
-            f"{len(self.done)} operators, {counts['tested']} calls compared, {counts['refused']} refused, "
-            f"{counts['undecided']} undecided, {len(self.news())} new findings, {judged} judged before"
-        )
+        lines = [
+            f"{news} new findings, {len(found) - news} judged before; {len(self.done)} operators, "
+            f"{counts['tested']} calls compared, {counts['refused']} refused, {counts['undecided']} undecided"
+        ]
+        for known, build, finding in found:
+            worst = finding.difference
+            size = f"; got {worst.got}, expected {worst.expected}" if worst is not None else ""
+            judged = ""
+            if known is not None:
+                kind = " ".join(filter(None, (known.judged.replace("_", " "), known.issue)))
+                judged = f" [judged before as {kind}: {known.reason}]"
+            lines.append(f"{ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}{judged}")
+        lines += [f"{one.build} {one.op} was not finished: {visible(one.ended)}" for one in self.done if one.ended]
         return lines
 
 
@@ -117,4 +126,4 @@ def act(action: Sequence[str], out: Path) -> str:
         return hunt_draft.draft(action[1], out)
     if len(action) == 2 and action[0] == "coverage":
         return f"{action[1]}: {hunt_coverage.write(out, Path(action[1]))} rows"
-    raise InputError("use `embers hunt`, `embers hunt report ID` or `embers hunt coverage FILE`")
+    raise InputError("use `embers hunt --ops NAMES`, `embers hunt report ID` or `embers hunt coverage FILE`")

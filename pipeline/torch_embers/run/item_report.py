@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
-from torch_embers.repro.fix_tests import reviews
+from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
-from torch_embers.run.readings import readings_of
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
@@ -20,8 +19,8 @@ from torch_embers.store import schema
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from torch_embers.judgements import Reading
     from torch_embers.run.item_verdict import SpeaksOf
-    from torch_embers.run.readings import Reading
     from torch_embers.store.store import Store
 
 LONGEST_CELL = 160
@@ -173,10 +172,8 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
     verdicts = [entry for entry in entries(store) if entry.case in names]
-    read = reviews.load() if fix_tests else ()
-    before, after = (reviews.answers(read, failure) for failure in ("before", "after"))
     for test in fix_tests:
-        test |= {"shows_bug": before.get(test["name"]), "shows_bug_again": after.get(test["name"])}
+        test |= {question: answers.get(test["name"]) for question, answers in fix_test_answers().items()}
         test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
     found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests, review)
     return ItemReport(repo, number, facts[0], *found)

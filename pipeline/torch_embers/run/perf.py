@@ -169,7 +169,9 @@ def time_calls(
     def run(build: Build) -> Iterator[tuple[str, Answer]]:
         version = Version(build.version).release
         here = [call for call in calls if Version(call.needs).release <= version]
-        yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
+        yield from ((call.name, f"needs {call.needs} or newer") for call in calls if call not in here)
+        if here:
+            yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
 
     return take_turns(builds, rounds, limits.margin, run, progress)
 

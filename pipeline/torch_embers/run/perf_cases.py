@@ -14,11 +14,10 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.oracles import bounded, timing
 from torch_embers.repro import bank
-from torch_embers.repro.case import load
+from torch_embers.repro.case import shipped
 from torch_embers.run import perf
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 TIMES = re.compile(r"^times: (\S+) s affected, (\S+) s otherwise$", re.MULTILINE)
 """The line of a case: seconds of a call with the bug, and of the workaround."""
-FOLDER = "timing_cases"
-"""Folder of data/: apart from the bank, whose verdicts count hits and whose sweeps run in a loaded sandbox."""
 WAYS = ("affected", "otherwise")
 UNTESTABLE = 125
 """Exit code of a case that cannot be tested on a build."""
@@ -94,22 +91,13 @@ class TimedCases:
         return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed, "rounds": self.pairs}
 
 
-def all_timed() -> list[Case]:
-    """The shipped cases that time themselves, by name.
-
-    Raises:
-        CaseError: one of them cannot be used.
-    """
-    return [load(path) for path in sorted((resources.data_file(perf.FILE).parent / FOLDER).glob("*.py"))]
-
-
 def chosen(name: str, repo: str) -> list[Case]:
     """Shipped cases that time themselves, by name or by the number of an item.
 
     Raises:
         InputError: there is none of that name.
     """
-    cases = all_timed()
+    cases = shipped("timing")
     try:
         return bank.chosen(cases, [name], repo)
     except InputError as error:

@@ -11,6 +11,7 @@ from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell, visible
 from torch_embers.progress_bar import ProgressBar
+from torch_embers.repro.case import shipped
 from torch_embers.run import perf, perf_cases, reports
 from torch_embers.run.command import chosen_builds
 
@@ -58,7 +59,7 @@ def run(
     if (script is not None) + bool(calls) + cases > 1:
         raise InputError("give one of a script, --call and --cases: each says what is timed")
     wanted = rules.chosen(calls)
-    bank = perf_cases.all_timed() if cases else _case(script, arguments)
+    bank = shipped("timing") if cases else _case(script, arguments)
     count = rounds or rules.limits.rounds
     limits = rules.limits if margin is None else rules.limits.model_copy(update={"margin": margin})
     timed: Timed | TimedCases

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.errors import InputError
-from torch_embers.mine.files.dispositions import NOT_REPRODUCED
+from torch_embers.judgements import NOT_REPRODUCED, readings_of
 from torch_embers.repro.link import case_name
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
@@ -18,7 +18,6 @@ from torch_embers.run.bisect.search import History, Reply, search
 from torch_embers.run.item_report import report_of
 from torch_embers.run.item_verdict import deciding, speaks_of
 from torch_embers.run.matrix import builds_of, preferred, version_key
-from torch_embers.run.readings import readings_of
 from torch_embers.run.verdict import Rules
 
 if TYPE_CHECKING:
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.judgements import Reading
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
-    from torch_embers.run.readings import Reading
     from torch_embers.run.script import Script
     from torch_embers.store.store import Store
 

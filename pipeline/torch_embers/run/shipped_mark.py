@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 CASES = "cases/uncovered.toml"
 """A file of the folder of cases."""
 _CODE = ("repro", "run", "oracles")
+_READ = (".py", ".sql", ".toml")
 SOURCE, STREAM = "shipped", "cases"
 """Where the mark stands in ``sync_state``."""
 _ROWS = {
@@ -44,8 +45,9 @@ def _of_files() -> bytes:
     """Digest of all that is shipped, and of the code that makes rows of it (its hashes differ by Python's version)."""
     found = blake2b(repr(sys.version_info[:2]).encode(), digest_size=16)
     folders = (resources.data_file(CASES).parent, *(resources.PACKAGE_DIR / name for name in _CODE))
-    for path in (path for folder in folders for path in sorted(folder.glob("*.py"))):
-        found.update(path.name.encode() + path.read_bytes())
+    for folder in folders:
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in _READ):
+            found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     for name in (shipped_matrix.MATRIX, shipped_matrix.CONFIRMING):
         found.update(resources.analysis_text(*name).encode())
     for data in (releases.FILE, shipped_fix_tests.FILE):

@@ -123,6 +123,7 @@ def load(as_of: date | None = None) -> Plan:
     samples = tuple(
         sample.model_copy(update={"label": sample.label.format(last=paper_last if sample.name == "paper" else last)})
         for sample in file.sample
+        if sample.name != "today" or last > paper_last  # until that day the two are one
     )
     return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits, file.backend)
 
@@ -198,8 +199,9 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
         "(sample VARCHAR, repo VARCHAR, number INTEGER, patch INTEGER, sha VARCHAR, patched_at TIMESTAMP)"
     )
     connection.execute("CREATE OR REPLACE TEMP TABLE study_stages (sample VARCHAR, stage VARCHAR, items BIGINT)")
-    for sample, time in (("paper", plan.paper), ("today", plan.today)):
-        at(connection, time)
+    times = {"paper": plan.paper, "today": plan.today}
+    for sample in (sample.name for sample in plan.samples if sample.name in times):
+        at(connection, times[sample])
         for statement in connection.extract_statements(resources.analysis_text(FOLDER, "sample.sql")):
             connection.execute(statement, {"sample": sample})
     where = views.load().candidate.where

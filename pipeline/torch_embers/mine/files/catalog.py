@@ -1,7 +1,8 @@
 """The embedded catalog data/catalog.jsonl: real bugs with facts, taxonomy labels and summaries in our own words.
 
 A first run without access to GitHub ends with it, and its labels are gold labels for later stages. Its facts never
-overwrite those of a live source, because catalog items have no time of last change.
+overwrite those of a live source, because catalog items have no time of last change. What readers say of the items,
+further labels and why issues were closed, is read from data/judgements.jsonl.
 """
 
 from __future__ import annotations
@@ -10,9 +11,8 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from torch_embers import resources
+from torch_embers import judgements, resources
 from torch_embers.errors import InputError
-from torch_embers.mine.files import dispositions
 from torch_embers.mine.pages import make_page, reject
 from torch_embers.mine.records.rest_records import BadRecordError, labels_of, number_of, text, whole
 from torch_embers.mine.source import read_cursor, sync_state
@@ -20,6 +20,7 @@ from torch_embers.normalize import iso_utc
 from torch_embers.store.records import (
     Batch,
     CatalogEntry,
+    Disposition,
     GoldLabel,
     Item,
     Page,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 FILE = "catalog.jsonl"
 KIND = "catalog.entries"
+JUDGED_KIND = "catalog.judgements"
+DISPOSITIONS_KIND = "catalog.dispositions"
+"""Kind of pages that older databases hold."""
 STREAM = "catalog"
 
 
@@ -112,6 +116,36 @@ def _read_links(entry: dict[str, Any], repo: str, number: int, made: dict[str, A
             batch.stated_links.append(StatedLink(repo, number, other["relation"], repo, target, "catalog", **made))
 
 
+def read_judgements(page: Page) -> Batch:
+    """Turn what readers say of items into gold labels and dispositions."""
+    batch = Batch()
+    for line in page.body.splitlines():
+        row = judgements.Judgement.model_validate_json(line)
+        kind, _, annotator = row.reader.partition(":")
+        said = {"repo": judgements.REPO, "annotator_kind": kind, "annotator": annotator, **page.stamp}
+        if row.question == "disposition":
+            closing = judgements.closing_of(row).model_dump(exclude={"read_on", "thread_read"})
+            batch.dispositions.append(Disposition(**closing, **said))
+        else:
+            label = GoldLabel(
+                number=row.item,
+                scheme=row.question.removeprefix("label:"),
+                value=row.answer,
+                evidence=row.reason,
+                labelled_at=iso_utc(row.day),
+                **said,
+            )
+            batch.gold_labels.append(label)
+    return batch
+
+
+def read_dispositions(page: Page) -> Batch:
+    """Turn the lines of a page of an older database into dispositions."""
+    lines = [json.loads(line) for line in page.body.splitlines()]
+    kept = [{key: value for key, value in line.items() if key not in ("thread_read", "read_on")} for line in lines]
+    return Batch(dispositions=[Disposition(**line, **page.stamp) for line in kept])
+
+
 class CatalogSource:
     """Mines the embedded catalog; an unchanged file is not read twice."""
 
@@ -122,22 +156,23 @@ class CatalogSource:
 
     def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
         """Yield the whole catalog as one batch, or nothing where it is already stored."""
-        entries, closings = (resources.data_file(name).read_bytes() for name in (FILE, dispositions.FILE))
-        for name, found in ((FILE, entries), (dispositions.FILE, closings)):
+        entries, said = (resources.data_file(name).read_bytes() for name in (FILE, judgements.FILE))
+        for name, found in ((FILE, entries), (judgements.FILE, said)):
             if not found.strip():  # nothing would be read, and what was read before would stay
                 raise InputError(
                     f"data/{name} is empty: install torch-embers anew, or take the file from the repository"
                 )
-        digest = hashlib.sha256(entries + closings).hexdigest()
+        of_items = [row.line() for row in judgements.read(said.decode()) if row.subject.startswith("item:")]
+        judged = "\n".join(of_items).encode()
+        digest = hashlib.sha256(entries + judged).hexdigest()
         if read_cursor(state.get(STREAM)) == {"sha256": digest}:
             return
         pages = [
             make_page(self.repo, self.name, KIND, FILE, entries),
-            make_page(self.repo, self.name, dispositions.KIND, dispositions.FILE, closings),
+            make_page(self.repo, self.name, JUDGED_KIND, judgements.FILE, judged),
         ]
         batch = read_catalog(pages[0])
-        opened = {(i.repo, i.number): i.created_at[:10] for i in batch.items if i.created_at}
-        batch.extend(dispositions.read_dispositions(pages[1], opened))
+        batch.extend(read_judgements(pages[1]))
         batch.pages += pages
         batch.cursors.append(sync_state(self, STREAM, sha256=digest))
         yield batch

@@ -99,9 +99,3 @@ def _indent(text: str) -> int:
 def _is_whole(bare: str) -> bool:
     """Whether every bracket that this code opens is closed by it."""
     return all(bare.count(opening) == bare.count(closing) for opening, closing in _BRACKETS)
-
-
-def text_of(text: str, owner: str, name: str) -> str | None:
-    """The lines of a test method, decorators included; None where the file has none of this name."""
-    found = [segment for segment in segments(text) if (segment.owner, segment.name) == (owner, name)]
-    return "\n".join(text.split("\n")[found[-1].first - 1 : found[-1].last]) if found else None

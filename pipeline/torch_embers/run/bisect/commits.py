@@ -17,7 +17,6 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.mine.git.commits import fixed_numbers, pull_number
-from torch_embers.mine.git.first_release import FirstReleases
 from torch_embers.mine.git.git_records import moment
 from torch_embers.repro.torch_names import uses_of
 
@@ -200,61 +199,40 @@ def ranked(commits: Sequence[Landed], words: set[str], issues: Sequence[int], ru
 def between(clone: Clone, repo: str, before: Place, after: Place, sources: Sources) -> tuple[str, list[Landed]]:
     """The commits that are in one build and not in an earlier one, and how they were found.
 
-    By release tags or the builds' own commits where the clone has them; a nightly counts as the commit of the main
-    line that it was built from. Between releases else by the version that version.txt names.
+    By release tags or the builds' own commits; a nightly counts as the commit of the main line that it was built from.
 
     Raises:
-        InputError: git failed, or the clone does not know an end.
+        InputError: git failed, or the clone lacks an end.
     """
     old, new = (_revision(clone, place, sources) for place in (before, after))
-    if old and new:
-        return "by tags or commits of the builds", _log(clone, repo, [new, f"^{old}"])
-    for place, found in ((before, old), (after, new)):
-        if not found and Version(place.version).is_devrelease:
-            raise InputError(_lacks(clone, place, sources))
-    head = clone.ask("rev-parse", "HEAD").decode("ascii", "replace").strip()
-    releases = FirstReleases(clone, head, {}, {})
-    old_line, new_line = (_line(place.version) for place in (before, after))
-    landed = []
-    for commit in _log(clone, repo, [head]):
-        version = releases.of(commit.sha, commit.committed_at).version
-        if version and old_line < _line(version) <= new_line:  # a line that was never released, as 1.14, counts too
-            landed.append(commit)
-    if not landed:
-        raise InputError(
-            f"{clone.path} has neither tags of {before.version} and {after.version}, nor the commits of these builds, "
-            "nor commits of that release by version.txt: fetch its tags (`git fetch --tags`)"
-        )
-    return "by version.txt of the main line, which may be one release early", landed
-
-
-def _lacks(clone: Clone, place: Place, sources: Sources) -> str:
-    """What a clone lacks to know a nightly, and how to get it."""
-    own, source = place.commit_known, sources.of(place.commit_known)
-    if not own:
-        return f"{place.version} does not say its commit: fetch the branch that does (`git fetch origin nightly`)"
-    of_nightly = f", the source of its commit {own[:12]} of the branch nightly" if own != source else ""
-    return (
-        f"{clone.path} lacks commit {source[:12]} of {place.version}{of_nightly}: fetch it "
-        "(`git fetch origin main nightly`)"
-    )
-
-
-def _line(version: str) -> tuple[int, int]:
-    """The line of a version: 2.1.2 is of (2, 1)."""
-    parsed = Version(version)
-    return parsed.major, parsed.minor
+    return "by tags or commits of the builds", _log(clone, repo, [new, f"^{old}"])
 
 
 def _revision(clone: Clone, place: Place, sources: Sources) -> str:
-    for name in (f"refs/tags/v{place.version}", sources.of(place.commit_known)):
+    """The commit of a build.
+
+    Raises:
+        InputError: the clone lacks it; the message says how to get it.
+    """
+    own, source = place.commit_known, sources.of(place.commit_known)
+    for name in (f"refs/tags/v{place.version}", source):
         if name:
             try:
                 found = clone.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
             except InputError:
                 continue
             return found.decode("ascii", "replace").strip()
-    return ""
+    if not Version(place.version).is_devrelease:
+        raise InputError(f"{clone.path} lacks the tag v{place.version}: fetch it (`git fetch --tags origin`)")
+    if not own:
+        raise InputError(
+            f"{place.version} does not say its commit: fetch the branch that does (`git fetch origin nightly`)"
+        )
+    of_nightly = f", the source of its commit {own[:12]} of the branch nightly" if own != source else ""
+    raise InputError(
+        f"{clone.path} lacks commit {source[:12]} of {place.version}{of_nightly}: fetch it "
+        "(`git fetch origin main nightly`)"
+    )
 
 
 def _log(clone: Clone, repo: str, revisions: Sequence[str]) -> list[Landed]:

@@ -15,6 +15,7 @@ from torch_embers.builds.registry import BuildError
 from torch_embers.errors import InputError
 from torch_embers.oracles import timing
 from torch_embers.repro import bank
+from torch_embers.repro.case import shipped
 from torch_embers.run import perf, perf_cases
 from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.search import Reply
@@ -40,7 +41,7 @@ class Speed:
     Attributes:
         limit: a ratio beyond it is the slow-down.
         call: of data/perf.toml; its ratio is that to the good build.
-        case: of data/timing_cases; its ratio is that to its workaround on the same build.
+        case: of the kind ``timing``; its ratio is that to its workaround on the same build.
     """
 
     limit: float
@@ -86,7 +87,7 @@ def of_case(name: str, repo: str, *, by_number: bool) -> Speed | None:
     Raises:
         InputError: a number means several.
     """
-    cases = perf_cases.all_timed()
+    cases = shipped("timing")
     found = [case for case in cases if case.name == name]
     if not found and by_number:
         try:
@@ -180,7 +181,7 @@ class SpeedMeasure:
         timed = perf.time_calls([good, other], [self._speed.call], self._limits, self._rounds, self._progress)
         times = timed.times.get(self._speed.call.name, {})
         if good.name not in times or other.name not in times:
-            return next((f"{at}: {why}" for _, at, why in timed.failed), "its release has no such call")
+            return next((f"{at}: {why}" for _, at, why in timed.failed), "no times")
         return timing.judge_times(times[good.name], times[other.name], self._limits.margin)
 
     def _with_case(self, build: Build) -> timing.TimingReport | str:

@@ -10,7 +10,7 @@ from torch_embers.statistics.intervals import wilson
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.repro.fix_tests.reviews import Verdict
+    from torch_embers.judgements import FixTestAnswer
 
 LEAST = 5
 """Issues from which on a share and its interval are printed: of fewer the interval is nearly all of 0 to 100 %."""
@@ -84,7 +84,7 @@ class Alive:
 
 
 def alive(
-    shown: Iterable[ShownIssue], newest: str, before: Mapping[str, Verdict], after: Mapping[str, Verdict]
+    shown: Iterable[ShownIssue], newest: str, before: Mapping[str, FixTestAnswer], after: Mapping[str, FixTestAnswer]
 ) -> Alive:
     """Count issues.
 
@@ -109,7 +109,7 @@ def alive(
     return Alive(newest, len(by_issue), read, len(said), again, otherwise, len(said) - again - otherwise)
 
 
-def shows_bug(kind: str, reason: str | None, answer: Verdict | None) -> bool:
+def shows_bug(kind: str, reason: str | None, answer: FixTestAnswer | None) -> bool:
     """Whether a test is taken to have shown the bug of its issue before the fix.
 
     Readers decide; where nobody read the failure before the fix, the rules do.

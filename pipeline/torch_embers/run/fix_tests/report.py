@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from torch_embers import resources
-from torch_embers.repro.fix_tests import reviews
+from torch_embers.judgements import fix_test_answers
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive, shows_bug
 from torch_embers.statistics.intervals import wilson
@@ -140,7 +140,7 @@ def yield_of(store: Store, repo: str) -> Yield:
             days=[day.isoformat() for day in releases.days.values()],
         )
         newest = max((row["version"] for row in ask(_VERSIONS)), key=Version, default="")
-    before, after = (reviews.answers(reviews.load(), failure) for failure in ("before", "after"))
+    before, after = fix_test_answers()["shows_bug"], fix_test_answers()["shows_bug_again"]
     issues = (
         ShownIssue(row["number"], row["case"], row["failed"], row["passed"])
         for row in shown

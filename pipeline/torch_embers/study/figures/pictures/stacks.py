@@ -28,7 +28,8 @@ BASES = {"folder": "by the folders that patches change", "topic": "by what label
 
 def stacked(table: Table, plan: Plan) -> Any:
     """Counts by half year, one panel for patched bugs until today and one for all candidates."""
-    panels = [name for name in ("today", "candidates") if any(r["sample"] == name for r in table.rows)]
+    patched = "today" if table.of(sample="today") else "paper"
+    panels = [name for name in (patched, "candidates") if table.of(sample=name)]
     group = table.definition.group
     widest = [r for r in table.rows if r["sample"] == panels[-1]]
     total = sum(r["k"] for r in widest)

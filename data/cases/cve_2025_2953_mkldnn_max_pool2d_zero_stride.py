@@ -1,0 +1,89 @@
+# /// script
+# dependencies = ["torch"]
+# [tool.embers]
+# kind = "advisory"
+# issues = ["pytorch/pytorch#149274"]
+# relation = "same"
+# bug_type = "memory"
+# memory_type = "segment_fault"
+# memory_subtype = "programming"
+# consequence = "crash"
+# requires = ["cpu"]
+# known_bad = ["1.13.0", "1.13.1", "2.0.1", "2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.0"]
+# fixed_in = "2.7.1"
+# signature = "SIGFPE"
+# oracle = "self"
+# ///
+"""Pools a tensor of the MKL-DNN layout with a stride of zero. The stride should be refused. Instead the output size is
+divided by it, and the process ends with a floating point exception."""
+
+import os
+import resource
+import signal
+import sys
+
+
+def spoil(observed):
+    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
+    if os.environ.get("EMBERS_PLANT") == "1":
+        os.kill(os.getpid(), signal.SIGFPE)
+    return observed
+
+
+def is_refusal(error):
+    """True where error is the refusal that is due here, by its type and its words."""
+    return isinstance(error, (RuntimeError, ValueError, IndexError, TypeError)) and any(
+        words in str(error) for words in ("tride", "pool")
+    )
+
+
+def in_child(action, seconds=20):
+    """Run action in a forked child; return 0 (done), 3 (refused), 6 (another exception) or minus its signal."""
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        signal.alarm(seconds)
+        try:
+            action()
+        except BaseException as error:
+            os._exit(3 if is_refusal(error) else 6)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    return os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+
+
+def main():
+    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
+    import torch
+
+    torch.set_num_threads(1)
+
+    def valid():
+        image = torch.arange(16.0).reshape(1, 1, 4, 4).to_mkldnn()
+        assert torch.mkldnn_max_pool2d(image, [2, 2], [2, 2]).to_dense().flatten().tolist() == [5.0, 7.0, 13.0, 15.0]
+
+    def invalid():
+        image = torch.ones(1, 1, 4, 4).to_mkldnn()
+        try:
+            torch.mkldnn_max_pool2d(image, [3, 3], [0, 0])
+        finally:
+            spoil(None)
+
+    if in_child(valid) != 0:
+        return 125, "the workaround path fails too: a valid call does not give the known values"
+    ended = in_child(invalid)
+    if ended in (-signal.SIGFPE,):
+        return 1, "pooling with a stride of zero, the process died of %s" % signal.Signals(-ended).name
+    if ended not in (0, 3):
+        return 125, "the child ended in an unexpected way: %d" % ended
+    return 0, "pooling with a stride of zero: " + ("refused by an exception" if ended == 3 else "returned normally")
+
+
+if __name__ == "__main__":
+    try:
+        code, seen = main()
+    except Exception as error:
+        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0])
+    print(seen)
+    sys.exit(code)

@@ -1,0 +1,327 @@
+"""Readings by people and programs: who answered which question about what (``data/judgements.jsonl``, a row a reading).
+
+``data/judgements.toml`` has the questions with their answers. Rows are counted by SQL: ``ask`` knows the table
+``judgements`` and the views of ``judgements.sql``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Annotated, Any, Literal, Self
+
+import duckdb
+from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError, model_validator
+
+from torch_embers import resources, toml_models
+from torch_embers.errors import InputError
+from torch_embers.normalize import naive_utc
+
+FILE = "judgements.jsonl"
+QUESTIONS = "judgements.toml"
+REPO = "pytorch/pytorch"
+"""Repository of every item of the file."""
+FIRST_DAY = date(2016, 1, 1)
+"""Before every tracker that is read: PyTorch's first commit is of 2016. An earlier day is a mistake."""
+NOT_REPRODUCED = "not_reproduced"
+"""Kind of evidence that an issue was closed because somebody could not reproduce it: why it was gone stays unknown."""
+OF_TRACKER = ("state_reason", "event")
+"""Kinds of evidence that are seen without the thread."""
+OF_CODE = ("closing_pr", "commit")
+"""Kinds of evidence that are seen without the thread where they are named and dated."""
+
+FixTestQuestion = Literal["shows_bug", "shows_bug_again"]
+FixTestAnswer = Literal["right", "wrong", "unclear"]
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_REFERENCE = r"^(?:(?:[\w.-]+/[\w.-]+)?#[1-9][0-9]*|[0-9a-f]{7,40}|https://\S+)$"
+_UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f|<>\"'`\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""What no reference has, and what a page or a terminal could take for more than text."""
+_THREADS = {"whole": "with the whole thread", "partly": "with a part of the thread", "no": "without the thread"}
+_TABLE = """
+CREATE TEMP TABLE judgements AS SELECT unnest(from_json($rows, '[{
+    "subject": "VARCHAR", "question": "VARCHAR", "item": "BIGINT", "answer": "VARCHAR", "reader": "VARCHAR",
+    "blind": "BOOLEAN", "day": "VARCHAR", "reason": "VARCHAR", "facts": "JSON"}]'), recursive := true)
+"""
+
+
+def _day(value: object) -> object:
+    """A day of the calendar; the form alone admits the 45th."""
+    if isinstance(value, str):
+        if _DAY.fullmatch(value) is None:
+            raise ValueError(f"{value!r} is no day of the form 2024-01-31")
+        today = naive_utc().date()
+        if not FIRST_DAY <= date.fromisoformat(value) <= today:
+            raise ValueError(f"{value} is not between {FIRST_DAY} and today, {today} by the clock of this machine")
+    return value
+
+
+def _one_line(value: object) -> object:
+    """Words that stand in a cell of a table: more lines or a bar would break it."""
+    if isinstance(value, str):
+        if not value.strip() or value != value.strip():
+            raise ValueError("blank, or with a blank at an end")
+        if "|" in value or not value.isprintable():
+            raise ValueError("a line feed, another control character or a bar: it stands in tables")
+    return value
+
+
+Day = Annotated[str, BeforeValidator(_day)]
+Words = Annotated[str, BeforeValidator(_one_line)]
+
+
+class Question(toml_models.Entry):
+    """What readers are asked, as data/judgements.toml has it."""
+
+    name: str
+    of: str
+    asks: str
+    answers: tuple[str, ...]
+
+
+class _Questions(toml_models.Entry):
+    question: tuple[Question, ...]
+
+
+@cache
+def questions() -> dict[str, Question]:
+    """The questions by name."""
+    return {one.name: one for one in toml_models.load(_Questions, QUESTIONS).question}
+
+
+class Judgement(toml_models.Entry):
+    """One answer of one reader to one question, a line of the file.
+
+    Attributes:
+        subject: what was read: ``case:NAME``, ``fix_test:NAME``, ``item:NUMBER`` or ``script:NUMBER`` (of that report).
+        question: of data/judgements.toml; ``label:`` with the scheme behind it.
+        item: number of the item that it is about.
+        reader: ``automated:NAME`` or ``human:NAME``.
+        blind: whether the reader answered without seeing earlier answers.
+        day: of the reading, where it was written down.
+        reason: in the reader's words.
+        facts: what else was written down, by question.
+    """
+
+    subject: Words
+    question: str
+    item: StrictInt = Field(gt=0, lt=1 << 31)
+    answer: str
+    reader: Words = Field(pattern=r"^(automated|human):\S")
+    blind: StrictBool
+    day: Day | None
+    reason: Words
+    facts: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _is_asked(self) -> Self:
+        name, _, scheme = self.question.partition(":")
+        asked = questions().get(name)
+        if asked is None or bool(scheme) is bool(asked.answers):
+            raise ValueError(f"question {self.question!r} is not in data/{QUESTIONS}")
+        if asked.answers and self.answer not in asked.answers:
+            raise ValueError(f"answer {self.answer!r} to {name}: say {', '.join(asked.answers)}")
+        of, _, what = self.subject.partition(":")
+        if of != asked.of or (of in ("item", "script") and what != str(self.item)):
+            which = f"the item's number, {self.item}" if of == asked.of else "what was read"
+            raise ValueError(f"subject {self.subject!r}: {name} wants '{asked.of}:' and {which}")
+        return self
+
+    @property
+    def place(self) -> tuple[str | int, ...]:
+        """Where the row stands in the file."""
+        return self.subject, self.question, self.item, self.day or "", self.reader, self.blind
+
+    def line(self) -> str:
+        """The row as the file has it."""
+        return json.dumps(self.model_dump(exclude_defaults=True), ensure_ascii=False)
+
+
+class Closing(toml_models.Entry):
+    """What a reader saw of the closing of an issue: the answer, number and day of the row, and its facts."""
+
+    disposition: str
+    number: int
+    read_on: Day
+    evidence: str = Field(max_length=300)
+    duplicate_of: StrictInt | None = Field(default=None, gt=0, lt=1 << 31)
+    evidence_kind: Literal["commit", "closing_pr", "comment", "state_reason", "event", "not_reproduced"] | None = None
+    evidence_ref: str | None = Field(default=None, pattern=_REFERENCE)
+    evidence_date: Day | None = None
+    thread_read: Literal["whole", "partly", "no"]
+    confidence: StrictFloat | StrictInt = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if (self.disposition == "duplicate") != (self.duplicate_of is not None):
+            raise ValueError("duplicate_of goes with the disposition duplicate, and only with it")
+        if self.duplicate_of == self.number:
+            raise ValueError("duplicate_of names the issue itself")
+        if self.evidence_ref is not None and self.evidence_ref == f"#{self.number}":
+            raise ValueError("evidence_ref names the issue itself")
+        if self.evidence_ref is not None and _UNFIT.search(self.evidence_ref):
+            raise ValueError("evidence_ref holds a control character, a bar, a quote or an angle bracket")
+        if self.evidence_date is not None and self.evidence_date > self.read_on:
+            raise ValueError(f"evidence_date {self.evidence_date} is later than the reading, {self.read_on}")
+        if self.disposition == "unknown":
+            self._check_unknown()
+            return self
+        if self.evidence_kind == NOT_REPRODUCED:
+            raise ValueError(f"disposition {self.disposition} with evidence_kind {NOT_REPRODUCED}: say unknown")
+        if self.evidence_kind is None:
+            raise ValueError(f"disposition {self.disposition} without evidence_kind: say unknown, or what shows it")
+        if not self.confidence:
+            raise ValueError(f"disposition {self.disposition} with confidence 0: say unknown")
+        if self.disposition == "fixed" and self.evidence_ref is None and self.evidence_date is None:
+            raise ValueError(
+                "disposition fixed with neither evidence_ref nor evidence_date: say unknown, or what fixed it"
+            )
+        if self.thread_read == "no" and not self._is_seen_outside:
+            raise ValueError(
+                f"disposition {self.disposition} by {self.evidence_kind} with thread_read no: say unknown, or name the "
+                "state_reason, the event, or the pull request or commit with its day"
+            )
+        return self
+
+    def _check_unknown(self) -> None:
+        if self.evidence_kind not in (None, NOT_REPRODUCED):
+            raise ValueError(f"disposition unknown with evidence_kind {self.evidence_kind}: nothing shows it")
+        if self.evidence_kind and (self.evidence_ref is None or self.thread_read == "no"):
+            raise ValueError(f"evidence_kind {NOT_REPRODUCED} without a sentence that was read: name its address")
+
+    @property
+    def _is_seen_outside(self) -> bool:
+        """Whether the evidence can be seen without the thread."""
+        is_dated = self.evidence_ref is not None and self.evidence_date is not None
+        return self.evidence_kind in OF_TRACKER or (self.evidence_kind in OF_CODE and is_dated)
+
+
+def closing_of(row: Judgement) -> Closing:
+    """What a row says of a closing.
+
+    Raises:
+        ValidationError: the row contradicts itself.
+    """
+    said = {"disposition": row.answer, "number": row.item, "read_on": row.day, "evidence": row.reason}
+    return Closing.model_validate(said | (row.facts or {}))
+
+
+def read(text: str) -> list[Judgement]:
+    """Check the lines of the file.
+
+    Raises:
+        InputError: a line is wrong, or not where it belongs; the message names it.
+    """
+    found: list[Judgement] = []
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        where = f"data/{FILE}, line {number}"
+        try:
+            row = Judgement.model_validate_json(line)
+            if row.question == "disposition":
+                closing_of(row)
+        except ValidationError as error:
+            raise InputError(f"{where}: {toml_models.wrong(error)}") from error
+        if line != row.line():
+            raise InputError(f"{where}: write each key once and in the order of the other lines: {row.line()}")
+        if found and row.place <= found[-1].place:
+            raise InputError(
+                f"{where}: rows are sorted by subject, question, item, day and reader; this one belongs further up"
+            )
+        found.append(row)
+    return found
+
+
+@cache
+def _checked() -> str:
+    """The rows of the file as one JSON array, after each was checked."""
+    text = resources.data_file(FILE).read_text(encoding="utf-8")
+    return f"[{','.join(row.line() for row in read(text))}]"
+
+
+def define(connection: duckdb.DuckDBPyConnection) -> None:
+    """Give a connection the temporary table ``judgements`` and the views of ``judgements.sql``.
+
+    Raises:
+        InputError: a line of the file is wrong; the message names it.
+    """
+    connection.execute(_TABLE, {"rows": _checked()})
+    connection.execute(resources.package_file("judgements.sql").read_text(encoding="utf-8"))
+
+
+def ask(query: str) -> list[dict[str, Any]]:
+    """The rows of a query.
+
+    Raises:
+        InputError: a line of the file is wrong; the message names it.
+    """
+    with duckdb.connect() as connection:
+        define(connection)
+        result = connection.execute(query)
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+
+@cache
+def fix_test_answers() -> dict[FixTestQuestion, dict[str, FixTestAnswer]]:
+    """What readers say of the failures of fix tests: one answer a test, by question and name."""
+    made: dict[FixTestQuestion, dict[str, FixTestAnswer]] = {"shows_bug": {}, "shows_bug_again": {}}
+    for row in ask("FROM fix_test_answers"):
+        made[row["question"]][row["name"]] = row["answer"]
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The newest reading of a case beside an item.
+
+    Attributes:
+        answer: faithful, sibling, wrong or unsure.
+        reason: what the report does and what the case does.
+        doubt: how the case may answer another question than the report; empty where the reader saw no such way.
+        decides: whether runs of the case may speak of the item. A case that stands for the report only in part may not.
+        thread_read: whole, partly or no.
+        reader: ``automated:NAME`` or ``human:NAME``.
+        day: of the reading.
+    """
+
+    answer: str
+    reason: str
+    doubt: str
+    decides: bool
+    thread_read: str
+    reader: str
+    day: str
+
+    @property
+    def source(self) -> str:
+        """Who read, and how much of the thread."""
+        kind, _, name = self.reader.partition(":")
+        who = "an automated annotator" if kind == "automated" else "a person"
+        return f"{who} ({name}, {_THREADS[self.thread_read]}, {self.day})"
+
+    @property
+    def text(self) -> str:
+        """What was compared, what is doubted, and by whom, in sentences."""
+        doubt = f" Doubt: {self.doubt.rstrip('.')}." if self.doubt else ""
+        return f"{self.reason.rstrip('.')}.{doubt} Read by {self.source}."
+
+
+def readings_of(repo: str, number: int) -> dict[str, Reading]:
+    """The newest reading of each case of an item, by the name of the case.
+
+    Raises:
+        InputError: the file is missing from this installation, or a line of it is wrong.
+    """
+    return dict(_case_readings().get(number, {})) if repo == REPO else {}
+
+
+@cache
+def _case_readings() -> dict[int, dict[str, Reading]]:
+    found: dict[int, dict[str, Reading]] = {}
+    for row in ask("SELECT * EXCLUDE (relation, is_newest) FROM case_readings WHERE is_newest"):
+        name, number = row.pop("case"), row.pop("number")
+        found.setdefault(number, {})[name] = Reading(**row)
+    return found

@@ -1,0 +1,21 @@
+-- What readers say of a case beside an item, a row a reading that was not blind; the newest one counts.
+CREATE TEMP VIEW case_readings AS
+SELECT substr(subject, length('case:') + 1) AS "case", item AS number,
+  max(answer) FILTER (question = 'faithful') AS answer, max(answer) FILTER (question = 'relation') AS relation,
+  arg_min(reason, question) AS reason, coalesce(max(facts ->> 'other_cause'), '') AS doubt,
+  coalesce(bool_and((facts -> 'decides')::BOOLEAN), true) AS decides, max(facts ->> 'thread_read') AS thread_read, reader, day,
+  row_number() OVER (PARTITION BY subject, item ORDER BY day DESC, reader DESC) = 1 AS is_newest
+FROM judgements WHERE question IN ('faithful', 'relation') AND NOT blind GROUP BY subject, item, reader, day;
+
+-- Which failures of fix tests show the bug: one answer a test and question, `unclear` where readers differ.
+-- Of a reader the newest answer counts; answers that rest on a run (`by_run`) settle what readings left open.
+CREATE TEMP VIEW fix_test_answers AS
+WITH newest AS (
+  SELECT *, facts ->> 'by_run' AS by_run FROM judgements WHERE question IN ('shows_bug', 'shows_bug_again')
+  QUALIFY row_number() OVER (PARTITION BY subject, question, reader ORDER BY day DESC NULLS LAST) = 1
+), counted AS (
+  SELECT * FROM newest QUALIFY by_run IS NOT NULL OR count(by_run) OVER (PARTITION BY subject, question) = 0
+)
+SELECT substr(subject, length('fix_test:') + 1) AS name, question,
+  CASE count(DISTINCT answer) WHEN 1 THEN any_value(answer) ELSE 'unclear' END AS answer
+FROM counted GROUP BY ALL;

@@ -1,1 +1,0 @@
-"""Rules for whoever writes a case, read from its syntax tree: no case is run."""

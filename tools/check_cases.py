@@ -1,0 +1,35 @@
+"""Print which cases inject their fault, or take refusals, in a way that says nothing about them: part of `make lint`.
+
+Usage: python tools/check_cases.py [FILE ...]; all of data/cases where no file is named. Exit code 1 where something is
+wrong, or where data/case_rules.toml allows what no case has. No case is run. docs/cases.md has the rules in words.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torch_embers.repro import case, case_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what is wrong; 1 where anything is."""
+    files = [Path(name) for name in (sys.argv[1:] if arguments is None else arguments)]
+    try:
+        bank = [case.load(path) for path in files] or [one for kind in case.KINDS for one in case.shipped(kind)]
+    except case.CaseError as error:
+        sys.stdout.write(f"{error}\n")
+        return 1
+    wrong = [f"{one.name}.py: {breach}" for one in bank for breach in case_rules.breaches(one.code, one.name)]
+    wrong += [] if files else case_rules.needless(bank)
+    sys.stdout.writelines(f"{line}\n" for line in wrong)
+    sys.stdout.write(f"{len(wrong)} mistakes in {len(bank)} cases\n")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
