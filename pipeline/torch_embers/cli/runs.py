@@ -168,6 +168,8 @@ def merge(
     from torch_embers.run import state
 
     store = store_at(database)
+    if missing := [folder for folder in folders if not (folder / state.MANIFEST).is_file()]:
+        raise InputError(f"{missing[0]} holds no {state.MANIFEST}: name folders that --state has saved")
     with store.writer("merge") as writer:
         for folder in folders:
             typer.echo(f"{folder}: {state.load(writer, folder)} new rows")
