@@ -9,6 +9,7 @@ import typer
 from torch_embers.locations import SETTINGS_FILE, default_database
 
 if TYPE_CHECKING:
+    from torch_embers.run.work import Shard
     from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -60,6 +61,17 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; it
 def fraction(percent: float | None) -> float | None:
     """A number that the command line has in percent."""
     return None if percent is None else percent / 100
+
+
+def shard_of(text: str | None) -> "Shard":
+    """The shard that ``--shard`` names; the whole plan where it is not given.
+
+    Raises:
+        InputError: it is no such pair.
+    """
+    from torch_embers.run.work import WHOLE, Shard
+
+    return WHOLE if text is None else Shard.read(text)
 
 
 def store_at(database: Path | None, *, required: bool = True) -> "Store":

@@ -20,6 +20,7 @@ from torch_embers.cli.options import (
     ShardOption,
     StateOption,
     UnsandboxedOption,
+    shard_of,
     store_at,
 )
 from torch_embers.errors import InputError, SandboxError
@@ -130,10 +131,9 @@ def run(
     from torch_embers import console, settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
-    from torch_embers.run.work import WHOLE, Shard
 
     wanted = settings.load(database=database, repo=repo)
-    part = WHOLE if shard is None else Shard.read(shard)
+    part = shard_of(shard)
     request = command.RunRequest(cases or (), build or (), folder, kind, jobs, force, unsandboxed, part, state, address)
     apart = folder is not None or kind is not None
     if oracle is not None:

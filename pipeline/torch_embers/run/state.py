@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 MANIFEST = "state.json"
 FORMAT, VERSION = "embers re-check state", 1
-_USED = "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM verdicts WHERE provenance = 'own')"
+_USED = (
+    "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM oracle_runs "
+    "UNION SELECT {0} FROM verdicts WHERE provenance = 'own')"
+)
 OWN = {
     "builds": _USED.format("build"),
     "environments": _USED.format("environment"),
@@ -43,16 +46,29 @@ OWN = {
     "verdicts": "FROM verdicts WHERE provenance = 'own'",
     "status_history": "FROM status_history WHERE provenance = 'own'",
     "announcements": "FROM announcements",
+    "oracle_findings": "FROM oracle_findings",
+    "oracle_runs": "FROM oracle_runs",
+    "edits": "FROM edits SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
+    "artifacts": "FROM artifacts SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
+    "reductions": "FROM reductions",
 }
 """What is kept, by table; ``$scripts`` are the hashes of the cases whose runs are wanted, NULL for all."""
 KEYS = {
     "builds": ("build",),
     "environments": ("environment",),
     "runs": ("case_hash", "build", "environment", "batch", "planted", "attempt"),
+    "verdicts": ("case_hash", "build", "environment", "batch", "verdict", "k", "n"),
     "announcements": ("repo", "number", "backend", "kind", "announced_at"),
+    "oracle_runs": ("run",),
+    "artifacts": ("name", "kind"),
+    "reductions": ("name", "build"),
 }
 """Tables whose rows have a key, that of an announcement is its id in the feed; of all others equal rows are the same
 row."""
+PARTS = {"oracle_findings": ("oracle_runs", ("run",)), "edits": ("artifacts", ("name", "kind"))}
+"""Tables whose rows are parts of a row of another table: they come with it, so they are merged before it."""
+LATER = {"oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
+"""Tables that folders from before 27 November 2026 have not."""
 MOMENTS = {
     "runs": ("case_hash", "build", "environment", "planted", "attempt", "ran_at"),
     "verdicts": ("case_hash", "build", "environment", "verdict", "k", "n", "decided_at"),
@@ -208,7 +224,7 @@ def _read(folder: Path, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
     """The tables of a state, every byte of them checked."""
     tables = _manifest(folder, files[MANIFEST])
     made = {}
-    for name in OWN:
+    for name in (name for name in OWN if name in tables):
         content = files.get(f"{name}.parquet", b"")
         if sha256(content).hexdigest() != tables[name].get("sha256"):
             raise _damaged(folder, f"{name}.parquet is missing or not as it was written")
@@ -223,7 +239,9 @@ def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:
     try:
         manifest = orjson.loads(content)
         kind, version, tables = manifest["format"], manifest["version"], manifest["tables"]
-        is_whole = all(isinstance(tables[name], dict) for name in OWN)
+        is_whole = OWN.keys() - LATER <= tables.keys() <= OWN.keys() and all(
+            isinstance(one, dict) for one in tables.values()
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(folder, f"{MANIFEST} is not what embers writes") from error
     if kind != FORMAT or version != VERSION or not is_whole:
@@ -238,14 +256,15 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
     required = {column for column, is_nullable in columns.items() if not is_nullable}
     if not required <= has <= columns.keys():
         raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
-    key = KEYS.get(name, [column for column in table.column_names if column != NUMBER])
-    same = _equal(name, key)
+    own = name, KEYS.get(name, [column for column in table.column_names if column != NUMBER])
+    whole, key = PARTS.get(name, own)
+    same = _equal(whole, key)
     if name in MOMENTS:
         same = f"(({same}) OR ({_equal(name, MOMENTS[name])}))"
     try:
         connection.register("loaded", table)
         added = connection.execute(
-            f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {name} WHERE {same})"
+            f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {whole} WHERE {same})"
         ).fetchall()
         if name == "announcements" and "is_told" in has:  # a database that is older than the state
             connection.execute(_TOLD.format(same=same))
@@ -258,6 +277,7 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
 
 
 def _equal(name: str, columns: Iterable[str]) -> str:
+    """Whether a row of a table has the values of a loaded one."""
     return " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in columns)
 
 

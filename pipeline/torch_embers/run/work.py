@@ -156,14 +156,18 @@ class Machine:
             ]
 
     def make(self, works: Iterable[Work], jobs: int) -> Iterator[tuple[Work, RunResult]]:
-        """Make attempts, ``jobs`` at a time; each with its result as it comes.
+        """Make attempts, build by build, ``jobs`` at a time; each with its result as it comes.
 
         Raises:
             BuildError, SandboxError: as of their makers.
         """
-        with self.shares(works) as shares:
-            for runner, members in shares:
-                by_key = {work.attempt.key: work for work in members}
-                with runner:
-                    for result in runner.run((work.attempt for work in members), jobs):
-                        yield by_key[result.key], result
+        by_build: dict[str, list[Work]] = defaultdict(list)
+        for work in works:
+            by_build[work.build.identity].append(work)
+        for own in by_build.values():
+            with self.shares(own) as shares:
+                for runner, members in shares:
+                    by_key = {work.attempt.key: work for work in members}
+                    with runner:
+                        for result in runner.run((work.attempt for work in members), jobs):
+                            yield by_key[result.key], result

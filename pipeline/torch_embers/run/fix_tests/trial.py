@@ -9,7 +9,7 @@ One zygote per release preloads the testing package: a run costs a fork.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -23,20 +23,21 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.doubts import FixTest
-from torch_embers.run.batch import PRELOADS, PROFILES, Batch
+from torch_embers.run.batch import PROFILES, Batch
 from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, reason_of, with_doubt
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
-from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+from torch_embers.run.work import WHOLE, Work
+from torch_embers.sandbox.runner import Attempt, RunResult
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.registry import Build
     from torch_embers.mine.git.first_release import Evidence
     from torch_embers.progress import Progress
+    from torch_embers.run.work import Machine, Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -114,40 +115,48 @@ class TrialRequest:
         builds: releases, in order.
         draw: the tests.
         jobs: runs at a time.
+        shard: which of the tests.
     """
 
     repo: str
     builds: Sequence[Build]
     draw: Draw
     jobs: int = 1
+    shard: Shard = WHOLE
 
 
-def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialRequest, progress: Progress) -> int:
+def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialRequest, progress: Progress) -> int:
     """Make the trial runs that are missing, and class every test; return how many runs were made.
 
     Raises:
         BuildError, SandboxError, StoreError: as of their makers.
     """
-    tests = drawn(_tests(store, request.repo, request.draw), request.draw)
+    sample = drawn(_tests(store, request.repo, request.draw), request.draw)
+    tests = [test for test in sample if request.shard.has(test.case.hash)]
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(map(placed_here, request.builds))
     made = 0
     for wanted in (_around, _around, _older, _newest, _since_when, _everywhere):
         known = _trials(store, request.repo, tests)
-        todo: dict[str, list[TrialTest]] = defaultdict(list)
+        todo: list[Work] = []
         again = _waited(store)
         for test in tests:
             have = {trial.version for trial in known.get(test.case.hash, ())}
             for build in wanted(test, request.builds, known.get(test.case.hash, ())):
                 if build.public_version not in have or (test.case.hash, build.identity) in again:
-                    todo[build.identity].append(test)
-        progress.expects(made + sum(map(len, todo.values())))
-        for build in request.builds:
-            if members := todo[build.identity]:
-                progress.said(f"{build.name}: {len(members)} tests")
-                numbers = {test.case.hash: int((test.case.hash, build.identity) in again) for test in members}
-                place = Place(registry, build, environments[build.identity], request.jobs)
-                made += _run(ledger, place, members, numbers, progress)
+                    todo.append(Work(test.case, build, _attempt(str(len(todo)), test.case)))
+        progress.expects(made + len(todo))
+        for name, count in Counter(work.build.name for work in todo).items():
+            progress.said(f"{name}: {count} tests")
+        try:
+            for work, result in machine.make(todo, request.jobs):
+                batch = Batch(work.case, work.build, environments[work.build.identity], 0)
+                number = int((work.case.hash, work.build.identity) in again)
+                ledger.keep(batch, work.attempt, result, observe(work.case, result), number)
+                progress.advanced(1)
+        finally:  # Ctrl-C, too, keeps what was reached
+            ledger.commit()
+        made += len(todo)
     class_tests(store, writer, request.repo)
     return made
 
@@ -303,36 +312,6 @@ def _waited(store: Store) -> set[tuple[str, str]]:
     with store.read() as connection:
         asked = {"most": ATTEMPTS, "share": WAITED}
         return set(connection.execute(_WAITED, asked).fetchall())
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where tests run: a build in an environment, with so many runs at a time."""
-
-    registry: Registry
-    build: Build
-    environment: str
-    jobs: int
-
-
-def _run(
-    ledger: Ledger, place: Place, tests: Sequence[TrialTest], numbers: Mapping[str, int], progress: Progress
-) -> int:
-    """One run of each test on one build; ``numbers`` says which run of the test it is."""
-    build = place.build
-    batches = {str(number): Batch(test.case, build, place.environment, 0) for number, test in enumerate(tests)}
-    attempts = {key: _attempt(key, batch.case) for key, batch in batches.items()}
-    with (
-        place.registry.using(build),
-        Runner(build.python, PROFILES["fix_test"], doctor.prove(), preload=PRELOADS["fix_test"]) as runner,
-    ):
-        for result in runner.run(attempts.values(), place.jobs):
-            batch = batches[result.key]
-            number = numbers[batch.case.hash]
-            ledger.keep(batch, attempts[result.key], result, observe(batch.case, result), number)
-            progress.advanced(1)
-    ledger.commit()
-    return len(tests)
 
 
 def _attempt(key: str, case: Case) -> Attempt:
