@@ -14,11 +14,13 @@ from helpers.verdicts import build_of
 from support import case_of, case_text, rows
 from torch_embers import packages, resources
 from torch_embers.errors import InputError, MissingPackageError
+from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
 from torch_embers.repro.case import parse
 from torch_embers.run import command, node, state
 from torch_embers.run.executor import SweepRequest
 from torch_embers.run.node import Facts, SweepPlan
+from torch_embers.run.watched import Watched, _keep
 from torch_embers.run.work import Shard
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
 FACTS = Facts("a", node.rules_here(), PROOF, frozenset({BUILD.identity}))
+FINDING = Finding("layout", "add", "out", "wrong_value", "differs", ("out: strided float32[4]",))
 PLAN = SweepPlan(SweepRequest([case_of()], [BUILD], []), {})
 
 
@@ -89,6 +92,33 @@ def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_coun
     with store.writer("test", create=True) as writer:
         assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [3, 0, 0]
     assert rows(store.path, "SELECT attempt, stdout FROM runs ORDER BY ALL") == [(n, "off by 3") for n in range(3)]
+
+
+def test_what_an_oracle_found_comes_with_its_run_and_merges_once(tmp_path: Path) -> None:
+    def watched(name: str, found: int) -> Path:
+        store = Store(tmp_path / f"{name}.duckdb")
+        one = Watched(case_of(), BUILD, ["layout"], "found", "seen", [FINDING] * found)
+        with store.writer("test", create=True) as writer:
+            for _ in range(2):
+                _keep(writer, one, "e")
+        state.save(store, tmp_path / name)
+        return tmp_path / name
+
+    folders = [watched("first", 1), watched("again", 2)]
+    store = Store(tmp_path / "all.duckdb")
+    with store.writer("test", create=True) as writer:
+        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [4, 0, 0]
+    assert rows(store.path, "SELECT count(DISTINCT run), count(*) FROM oracle_runs") == [(2, 2)]
+    assert rows(store.path, "SELECT count(*) FROM oracle_findings GROUP BY run") == [(1,), (1,)]
+
+
+def test_a_folder_from_before_oracles_were_kept_is_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "OWN", {name: query for name, query in state.OWN.items() if name not in state.LATER})
+        state.save(store, tmp_path / "old")
+    with store.writer("test") as writer:
+        assert state.load(writer, tmp_path / "old") == 0
 
 
 # ---- nodes ---------------------------------------------------------------------------------------------------------

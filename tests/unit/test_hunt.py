@@ -18,6 +18,7 @@ from torch_embers.resources import data_file
 from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups, hunt_rows
 from torch_embers.run.hunt_known import Known, is_known
 from torch_embers.run.hunt_rows import Crash, Hunted, Journal
+from torch_embers.run.work import Shard
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt, RunResult
 
@@ -345,3 +346,14 @@ def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, no
     text = hunt_command.act(["report", hunt_rows.ident(died)], tmp_path)
     assert "The process ends" in text
     assert "dense copies" not in text
+
+
+def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build, tmp_path):
+    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    parts = []
+    for number in (1, 2, 3):
+        request = hunt.HuntRequest([], ["float32"], tmp_path / f"{number}", shard=Shard(number, 3))
+        parts.append(len(list(hunt.hunt(build, request, MACHINES))))
+    merged = [hunt.merge(tmp_path / name, tmp_path / "all") for name in ("2", "1", "3", "1")]
+    assert merged == [parts[1], parts[0], parts[2], 0]
+    assert rows(hunt.journal_in(tmp_path / "all")) == whole

@@ -10,8 +10,10 @@ from torch_embers.cli.options import (
     JobsOption,
     JsonOption,
     MarginOption,
+    ShardOption,
     UnsandboxedOption,
     fraction,
+    shard_of,
 )
 from torch_embers.json_output import print_json
 
@@ -74,6 +76,7 @@ def hunt(
         "hunt"
     ),
     jobs: JobsOption = 2,
+    shard: ShardOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -86,7 +89,9 @@ def hunt(
     if action:
         typer.echo(command.act(action, out))
         return
-    reached = command.run(build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, device=device)
+    reached = command.run(
+        build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, device=device, shard=shard_of(shard)
+    )
     if json:
         print_json(reached.rows())
     else:

@@ -161,18 +161,25 @@ def run(
 
 
 def merge(
-    folders: Annotated[list[Path], typer.Argument(help="Folders that --state has saved.", metavar="FOLDER...")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders that --state has saved, or journals of hunts.", metavar="FOLDER...")
+    ],
+    out: Annotated[Path, typer.Option(help="Where journals of hunts are brought.")] = Path("hunt"),
     database: DatabaseOption = None,
 ) -> None:
     """Bring what other machines ran into the database; what it has already is not added again."""
-    from torch_embers.run import state
+    from torch_embers.run import hunt, state
 
-    store = store_at(database)
-    if missing := [folder for folder in folders if not (folder / state.MANIFEST).is_file()]:
+    journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
+    sealed = [folder for folder in folders if (folder / state.MANIFEST).is_file()]
+    if missing := [folder for folder in folders if folder not in (*journals, *sealed)]:
         raise InputError(f"{missing[0]} holds no {state.MANIFEST}: name folders that --state has saved")
-    with store.writer("merge") as writer:
-        for folder in folders:
-            typer.echo(f"{folder}: {state.load(writer, folder)} new rows")
+    for folder in journals:
+        typer.echo(f"{folder}: {hunt.merge(folder, out)} new operators in {out}")
+    if sealed:
+        with store_at(database).writer("merge") as writer:
+            for folder in sealed:
+                typer.echo(f"{folder}: {state.load(writer, folder)} new rows")
 
 
 def _run_watched(
@@ -216,6 +223,8 @@ def minimize(
     minutes: Annotated[
         float, typer.Option(min=0.1, help="With --all: minutes for one script; it then stops with what it has.")
     ] = 15,
+    shard: ShardOption = None,
+    state: StateOption = None,
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
@@ -232,18 +241,23 @@ def minimize(
             made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
         show.print_reduction(made)
         return
-    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes))
+    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)
 
 
-def _minimize_all(wanted: "Settings", request: "SweepRequest") -> None:
+def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
     """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import reduction_sweep, show
+    from torch_embers.run import reduction_sweep, show, state
 
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
     reached: list[Reached] = []
-    with store.writer("minimize") as writer, ProgressBar("minimising", unit="scripts") as progress:
+    with (
+        state.held(folder, "minimize"),
+        store.writer("minimize") as writer,
+        state.kept(store, writer, folder),
+        ProgressBar("minimising", unit="scripts") as progress,
+    ):
         todo = reduction_sweep.plan(store, registry, request)
         try:
             for one in reduction_sweep.minimize_all(writer, registry, todo, request, progress):

@@ -15,6 +15,7 @@ from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
+from torch_embers.run.work import WHOLE
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
-    from torch_embers.run.work import Machine
+    from torch_embers.run.work import Machine, Shard
     from torch_embers.sandbox.runner import Runner
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
@@ -51,6 +52,7 @@ class HuntRequest:
         modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
         jobs: operators at a time on one machine.
         device: on which the operators are called; one that the build can use.
+        shard: which of the operators.
     """
 
     ops: Sequence[str]
@@ -59,6 +61,7 @@ class HuntRequest:
     modes: Sequence[str] = MODES
     jobs: int = 1
     device: str = "cpu"
+    shard: Shard = WHOLE
 
 
 def rules() -> Rules:
@@ -85,11 +88,7 @@ def hunt(build: Build, request: HuntRequest, machine: Machine) -> Iterator[Hunte
         BuildError: the build is gone, or has become another one.
     """
     check_device(request.device, build, request.modes)
-    try:
-        request.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {request.out}: {error.strerror}: name a folder that can be written") from error
-    journal = Journal(request.out / FILE)
+    journal = _journal(request.out)
     done = {one.key: one for one in journal.read()}
     with runner_on(build, machine) as runner:
         modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
@@ -101,6 +100,7 @@ def hunt(build: Build, request: HuntRequest, machine: Machine) -> Iterator[Hunte
         asked = [
             Hunted(build.name, op, dtype, modes, version, where, build.public_version, request.device)
             for op, dtype in wanted
+            if request.shard.has(op)
         ]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
@@ -187,3 +187,30 @@ def journal_in(out: Path) -> list[Hunted]:
     if not (out / FILE).is_file():
         raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
     return Journal(out / FILE).read()
+
+
+def merge(folder: Path, out: Path) -> int:
+    """Add to a journal what stands in another and not in it; how many operators that were.
+
+    Args:
+        folder: of the other journal.
+        out: folder of the journal, made where it is not there.
+
+    Raises:
+        InputError: there is no other journal, or the folder cannot be used.
+    """
+    journal = _journal(out)
+    known = {one.key for one in journal.read()}
+    new = [one for one in journal_in(folder) if one.key not in known]
+    for one in new:
+        journal.append(one)
+    return len(new)
+
+
+def _journal(out: Path) -> Journal:
+    """The journal of a folder, which is made where it is not there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}: name a folder that can be written") from error
+    return Journal(out / FILE)

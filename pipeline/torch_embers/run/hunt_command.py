@@ -18,7 +18,7 @@ from torch_embers.run import hunt, hunt_coverage, hunt_draft
 from torch_embers.run.command import chosen_builds
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
-from torch_embers.run.work import Machine
+from torch_embers.run.work import WHOLE, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_known import Known
     from torch_embers.run.hunt_rows import Hunted
+    from torch_embers.run.work import Shard
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""
@@ -94,6 +95,7 @@ def run(
     *,
     unsandboxed: bool,
     device: str = "cpu",
+    shard: Shard = WHOLE,
 ) -> Reached:
     """Hunt on builds.
 
@@ -104,7 +106,7 @@ def run(
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
         raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
-    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device)
+    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device, shard)
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
     machine = Machine(registry, unsandboxed)
