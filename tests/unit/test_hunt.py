@@ -357,3 +357,20 @@ def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build,
     merged = [hunt.merge(tmp_path / name, tmp_path / "all") for name in ("2", "1", "3", "1")]
     assert merged == [parts[1], parts[0], parts[2], 0]
     assert rows(hunt.journal_in(tmp_path / "all")) == whole
+
+
+def test_a_hunt_whose_shards_are_made_elsewhere_finds_the_same_and_keeps_it_here(build, tmp_path, monkeypatch):
+    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    theirs = SimpleNamespace(installed=lambda: [build_of("2.15.0", devices=("cpu",), name="another name")])
+    monkeypatch.setattr(hunt, "runner_on", lambda *_: Machine())
+
+    class Cluster:
+        def run(self, plan, _jobs):
+            assert plan.builds == [build]
+            for number in (2, 1, 3):
+                yield plan.make(Shard(number, 3), theirs)
+
+    here = SimpleNamespace(unsandboxed=False)
+    request = hunt.HuntRequest([], ["float32"], tmp_path / "out")
+    assert rows(hunt.hunt(build, request, here, Cluster())) == whole
+    assert rows(hunt.journal_in(tmp_path / "out")) == whole

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_embers.cli.options import (
+    AddressOption,
     BuildOption,
     JobsOption,
     JsonOption,
@@ -77,6 +78,7 @@ def hunt(
     ),
     jobs: JobsOption = 2,
     shard: ShardOption = None,
+    address: AddressOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -90,7 +92,16 @@ def hunt(
         typer.echo(command.act(action, out))
         return
     reached = command.run(
-        build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, device=device, shard=shard_of(shard)
+        build or (),
+        ops,
+        dtypes,
+        modes,
+        out,
+        jobs,
+        unsandboxed=unsandboxed,
+        device=device,
+        shard=shard_of(shard),
+        address=address,
     )
     if json:
         print_json(reached.rows())

@@ -169,7 +169,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     targets = chosen_builds(builds, request.builds)
     with (
         states.held(request.state, "run"),
-        _cluster(request, progress) as cluster,
+        cluster_at(request.address, request.shard, progress) as cluster,
         store.writer("run") as writer,
     ):
         shipped.load(writer)
@@ -193,23 +193,23 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
 
 
 @contextmanager
-def _cluster(request: RunRequest, progress: Progress) -> Iterator[Cluster | None]:
-    """The cluster that is asked for; None where this machine is.
+def cluster_at(address: str | None, shard: Shard, progress: Progress) -> Iterator[Cluster | None]:
+    """The cluster that is asked for, while the block runs; None where this machine is.
 
     Raises:
         MissingPackageError: Ray is not installed.
         ClusterError: the cluster cannot be used.
         InputError: a shard of this machine is asked for as well.
     """
-    if request.address is None:
+    if address is None:
         yield None
         return
-    if request.shard != WHOLE:
+    if shard != WHOLE:
         raise InputError("--address has the nodes of a cluster make all shards: leave --shard out")
     packages.require("cluster", "--address needs")
     from torch_embers.run.cluster import connected
 
-    with connected(request.address, progress) as cluster:
+    with connected(address, progress) as cluster:
         yield cluster
 
 

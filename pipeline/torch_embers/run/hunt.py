@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from torch_embers import resources, toml_models
 from torch_embers.builds.registry import environment_text, placed_here
@@ -15,17 +18,17 @@ from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
-from torch_embers.run.work import WHOLE
+from torch_embers.run.work import WHOLE, Machine
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
-    from torch_embers.builds.registry import Build
-    from torch_embers.run.work import Machine, Shard
+    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.run.cluster import Cluster
+    from torch_embers.run.work import Shard
     from torch_embers.sandbox.runner import Runner
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
@@ -74,13 +77,46 @@ def runner_on(build: Build, machine: Machine) -> AbstractContextManager[Runner]:
     return machine.on(build, preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
 
 
-def hunt(build: Build, request: HuntRequest, machine: Machine) -> Iterator[Hunted]:
+@dataclass(frozen=True, slots=True)
+class HuntPlan:
+    """A hunt whose shards the nodes of a cluster make.
+
+    Attributes:
+        build: as the driver has it.
+        scripts: names of the operators.
+        unsandboxed: let them run with the node's rights where it has no sandbox.
+    """
+
+    build: Build
+    request: HuntRequest
+    scripts: Sequence[str]
+    unsandboxed: bool
+    is_hostile: ClassVar = False
+
+    @property
+    def builds(self) -> Sequence[Build]:
+        """The one build."""
+        return [self.build]
+
+    def make(self, shard: Shard, registry: Registry) -> list[Hunted]:
+        """What came of the operators of a shard."""
+        [own, *_] = [build for build in registry.installed() if build.identity == self.build.identity]
+        with tempfile.TemporaryDirectory(prefix="embers-shard-") as folder:
+            request = replace(self.request, ops=self.scripts, out=Path(folder), shard=shard)
+            done = list(hunt(own, request, Machine(registry, self.unsandboxed)))
+        for one in done:
+            one.build = self.build.name
+        return done
+
+
+def hunt(build: Build, request: HuntRequest, machine: Machine, cluster: Cluster | None = None) -> Iterator[Hunted]:
     """Sweep a build and yield each operator; the journal holds it before it is yielded, and is not run again.
 
     Args:
         build: whose operators are called.
         request: which of them, and how.
         machine: makes the runs.
+        cluster: its nodes make them, where it is given.
 
     Raises:
         InputError: an operator, dtype or device is unknown, or the folder of the journal cannot be used.
@@ -104,7 +140,12 @@ def hunt(build: Build, request: HuntRequest, machine: Machine) -> Iterator[Hunte
         ]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
-        for one in hunt_groups.sweep(runner, left, request.jobs, rules().limits):
+        if cluster is None:
+            found = hunt_groups.sweep(runner, left, request.jobs, rules().limits)
+        else:
+            plan = HuntPlan(build, request, list({one.op for one in left}), machine.unsandboxed)
+            found = chain.from_iterable(cluster.run(plan, request.jobs))
+        for one in found:
             if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
                 journal.append(one)
             yield one

@@ -15,7 +15,7 @@ from torch_embers.oracles.cells import ALL_MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run import hunt, hunt_coverage, hunt_draft
-from torch_embers.run.command import chosen_builds
+from torch_embers.run.command import chosen_builds, cluster_at
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
 from torch_embers.run.work import WHOLE, Machine
@@ -96,12 +96,14 @@ def run(
     unsandboxed: bool,
     device: str = "cpu",
     shard: Shard = WHOLE,
+    address: str | None = None,
 ) -> Reached:
     """Hunt on builds.
 
     Raises:
         InputError: an operator, dtype, mode or build is unknown, or a build cannot use the device.
         SandboxError: no sandbox can be had.
+        ClusterError: the cluster cannot be used.
     """
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
@@ -110,9 +112,9 @@ def run(
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
     machine = Machine(registry, unsandboxed)
-    with ProgressBar("hunting") as progress:
+    with ProgressBar("hunting") as progress, cluster_at(address, shard, progress) as cluster:
         for build in chosen_builds(registry, builds):
-            for one in hunt.hunt(build, request, machine):
+            for one in hunt.hunt(build, request, machine, cluster):
                 reached.done.append(one)
                 progress.advanced(1)
     return reached
