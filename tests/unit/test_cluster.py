@@ -24,7 +24,7 @@ from torch_embers.run.watched import Watched, _keep
 from torch_embers.run.work import Shard
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
-from torch_embers.store.rows import append
+from torch_embers.store.rows import append, append_numbered
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -84,13 +84,26 @@ def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_coun
             for attempt in range(3):
                 row = {"case_hash": "c", "attempt": attempt, "ran_at": moment, **keys, **ended, **spent}
                 append(connection, "runs", [row])
+            decided = {
+                "verdict": "occurs",
+                "flaky": False,
+                "k": 3,
+                "n": 3,
+                "control": "none",
+                "control_k": 0,
+                "control_n": 0,
+            }
+            shared = {name: keys[name] for name in ("build", "environment", "batch", "profile")}
+            row = {"case_hash": "c", **shared, **decided, "detail": "", "decided_at": moment, "provenance": "own"}
+            append_numbered(connection, "verdicts", [row])
         state.save(store, tmp_path / name)
         return tmp_path / name
 
     folders = [ran("first", "2026-11-01"), ran("again", "2026-11-02")]
     store = Store(tmp_path / "all.duckdb")
     with store.writer("test", create=True) as writer:
-        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [3, 0, 0]
+        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [4, 0, 0]
+    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
     assert rows(store.path, "SELECT attempt, stdout FROM runs ORDER BY ALL") == [(n, "off by 3") for n in range(3)]
 
 
