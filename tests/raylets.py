@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from torch_embers.run.cluster.connection import own_token
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
 STARTS = 3
+TOKEN = secrets.token_hex(32)
+"""One for all clusters of this process: Ray reads it once and then keeps it."""
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def head() -> Iterator[Any]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
-        patch.setenv("RAY_AUTH_TOKEN", own_token())
+        patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         cluster_utils = pytest.importorskip("ray.cluster_utils")
         made = _started(cluster_utils)
         yield made

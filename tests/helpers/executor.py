@@ -13,9 +13,9 @@ from support import case_of
 from torch_embers.builds.registry import Build, Registry
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
+from torch_embers.run.work import Machine
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def sweep(
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
+        executor = Executor(store, writer, Machine(registry), Silent())
         request = SweepRequest(cases, [registry.find(v) for v in on], builds(registry))
         return {(cell.case.name, cell.build.name): cell for cell in executor.sweep(request)}
 
@@ -114,6 +114,6 @@ def check_again(
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        result = recheck(store, writer, LocalDispatcher(registry, Silent()), cases, request, Silent())
+        result = recheck(store, writer, Machine(registry), cases, request, Silent())
         mark_told(writer)
         return result

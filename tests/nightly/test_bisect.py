@@ -37,7 +37,6 @@ from torch_embers.run.bisect.replies import NOT_INSTALLED
 from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.run.bisect.search import Reply
 from torch_embers.run.bisect.sources import Sources
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -145,8 +144,7 @@ def ahead(
     monkeypatch.setattr(install, "add_for", installed)
     places = [Place(f"2.9.{number}") for number in range(5)]
     request = BisectRequest("x", install=True, evict=evict)
-    here = LocalDispatcher(Registry(home), Silent())
-    return BuildList(Settings(builds_dir=home), places, request, "", Silent(), here), begun, go_on
+    return BuildList(Settings(builds_dir=home), places, request, "", Silent()), begun, go_on
 
 
 def table(home: Path, database: Path, *words: object) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from torch_embers.run import perf, perf_cases
 from torch_embers.run.bisect import command as bisecting
 from torch_embers.run.bisect import report, speed
 from torch_embers.run.bisect.request import BisectRequest
-from torch_embers.run.where import Where
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -152,7 +151,6 @@ def test_a_build_that_vanishes_while_others_are_timed_has_no_answer_and_ends_no_
         ({"call": "pool", "name": "7"}, "give one thing"),
         ({"name": "7", "margin": 0.03}, "--margin goes with --call"),
         ({"call": "pool", "runs": 3}, "--runs 3: a ratio has an interval from 6 processes on"),
-        ({"call": "pool", "where": Where("ray", None)}, "times are measured on this machine only"),
     ],
 )
 def test_what_cannot_be_timed_is_refused(home: Path, tmp_path: Path, request_: Any, said: str) -> None:

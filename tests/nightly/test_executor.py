@@ -27,9 +27,9 @@ from support import case_of, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.progress import Silent
 from torch_embers.run import schedule
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.matrix import entries
+from torch_embers.run.work import Machine
 from torch_embers.sandbox.runner import drive
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def test_a_build_that_vanishes_is_one_line_and_what_was_done_stays(tmp_path: Pat
     other.register(python)
     shutil.rmtree(python.parent.parent)
     with store.writer("test", create=True) as writer, pytest.raises(BuildError, match="is no program") as caught:
-        executor = Executor(store, writer, LocalDispatcher(other, Silent()), Silent())
+        executor = Executor(store, writer, Machine(other), Silent())
         chosen = [other.find(GOOD), other.find("2.3.1")]
         list(executor.sweep(SweepRequest([fixed_case()], chosen, chosen)))
     assert "\n" not in str(caught.value)

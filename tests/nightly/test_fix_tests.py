@@ -29,7 +29,7 @@ from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from helpers.gitlog import Repository
@@ -325,16 +325,21 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
         def note_builds(self, builds: Iterable[Any]) -> dict[str, str]:
             return {build.identity: "e" for build in builds}
 
+        def keep(self, *_: object) -> None: ...
+        def commit(self) -> None: ...
+
     asked: list[str] = []
 
-    def run(_ledger: object, place: Any, tests: Sequence[object], *_: object) -> int:
-        asked.append(place.build.name)
-        if asked == ["1.13.1", "2.0.1"]:
-            raise KeyboardInterrupt
-        stored_run(one_test, place.build.name, int(place.build.name == "1.13.1"), "AssertionError: 3 != 4")
-        return len(tests)
+    class Machine:
+        def make(self, works: Iterable[Any], _jobs: int) -> Iterator[tuple[Any, Any]]:
+            for work in works:
+                asked.append(work.build.name)
+                if asked == ["1.13.1", "2.0.1"]:
+                    raise KeyboardInterrupt
+                stored_run(one_test, work.build.name, int(work.build.name == "1.13.1"), "AssertionError: 3 != 4")
+                yield work, trial._stored(1, None, "exited", "", "", "")
 
-    for name, fake in (("Ledger", Ledger), ("placed_here", lambda build: build), ("_run", run)):
+    for name, fake in (("Ledger", Ledger), ("placed_here", lambda build: build)):
         monkeypatch.setattr(trial, name, fake)
     builds: Any = [
         SimpleNamespace(identity=version, public_version=version, name=version)
@@ -342,7 +347,7 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
     ]
     builds.append(SimpleNamespace(identity="2.15.0+cu132", public_version="2.15.0", name="2.15.0+cu132"))
     request = trial.TrialRequest(REPO, builds, trial.Draw(sample=5))
-    more: Any = (Writer(), None, request, Silent())
+    more: Any = (Writer(), Machine(), request, Silent())
     with pytest.raises(KeyboardInterrupt):
         trial.run_trials(one_test, *more)
     assert trial.run_trials(one_test, *more) == 4

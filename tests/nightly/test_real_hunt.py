@@ -6,10 +6,9 @@ import pytest
 
 from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
-from torch_embers.progress import Silent
 from torch_embers.run import hunt, hunt_draft
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.hunt_known import is_known
+from torch_embers.run.work import Machine
 
 
 @pytest.mark.serial
@@ -19,7 +18,7 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
     registry = Registry(tmp_path / "builds")
     current = registry.find(CURRENT)
     request = hunt.HuntRequest(["neg", "narrow_copy"], ["float32"], tmp_path / "out")
-    rows = {row.op: row for row in hunt.hunt(current, request, LocalDispatcher(registry, Silent()))}
+    rows = {row.op: row for row in hunt.hunt(current, request, Machine(registry))}
     assert sorted(rows) == ["narrow_copy", "neg"]
     assert {cell[0] for cell in rows["neg"].cells} >= {"forward", "backward", "inplace", "out"}
     assert rows["neg"].counts()["tested"] > 50

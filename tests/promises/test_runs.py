@@ -204,7 +204,7 @@ def test_two_nodes_are_one_machine(ran: Path, small: dict[str, str], database: P
     source = json_lines(tmp_path / "issues.jsonl", *(issue(n) for n in range(1, 5)))
     embers("mine", "--source", "jsonl", source, "--database", database, **small)
     with nodes(2, small) as address:
-        words = ("run", *BOTH, "--executor", "ray", "--address", address, "--database", database)
+        words = ("run", *BOTH, "--address", address, "--database", database)
         with start(*words, **small) as process:
             out, err = process.communicate()
     assert process.returncode == 0, err

@@ -33,11 +33,11 @@ from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run import ledger
 from torch_embers.run import recheck as rechecking
-from torch_embers.run.dispatch import LocalDispatcher
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.reports import as_table, exit_code, markdown
+from torch_embers.run.work import Machine
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def drive(database: str, folder: str) -> None:
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)
-        executor = Executor(store, writer, LocalDispatcher(registry, Silent()), Silent())
+        executor = Executor(store, writer, Machine(registry), Silent())
         for _ in executor.sweep(SweepRequest(cases, builds(registry), builds(registry))):
             os.write(1, b"cell\n")
     os.write(1, b"done\n")

@@ -1,118 +1,197 @@
-"""Runs on the nodes of a Ray cluster: who takes part, what a node refuses, equal tables, nodes and drivers that die."""
+"""Shards of a plan, folders that merge by key, and which nodes of a cluster get work."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers.verdicts import build_of
-from support import case_of, case_text
-from torch_embers import packages
-from torch_embers.builds.registry import Placed, Registry
-from torch_embers.errors import MissingPackageError
+from support import case_of, case_text, rows
+from torch_embers import packages, resources
+from torch_embers.errors import InputError, MissingPackageError
+from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
 from torch_embers.repro.case import parse
-from torch_embers.run.batch import Batch
-from torch_embers.run.cluster import worker
-from torch_embers.run.cluster.jobs import Share, fitting, shares_of
-from torch_embers.run.cluster.limits import limits
-from torch_embers.run.cluster.nodes import Node, placed_on, same_kind
-from torch_embers.run.verdict import Rules
-from torch_embers.run.where import Where, opened
+from torch_embers.run import command, node, state
+from torch_embers.run.executor import SweepRequest
+from torch_embers.run.node import Facts, SweepPlan
+from torch_embers.run.watched import Watched, _keep
+from torch_embers.run.work import Shard
 from torch_embers.sandbox.proof import GUARANTEES, Proof
+from torch_embers.settings import Settings
+from torch_embers.store.rows import append, append_numbered
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-HERE, OTHER, CODE = ("Linux 6", "AMD EPYC"), ("Linux 6", "Intel Xeon"), "0.9 (abc)"
-WHERE = {"device": "cpu", "system": HERE[0], "processor": HERE[1], "capability": "AVX2", "threads": 1}
 BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
+FACTS = Facts("a", node.rules_here(), PROOF, frozenset({BUILD.identity}))
+FINDING = Finding("layout", "add", "out", "wrong_value", "differs", ("out: strided float32[4]",))
+PLAN = SweepPlan(SweepRequest([case_of()], [BUILD], []), {})
 
 
-def node(ident: str, cpus: int = 2, machine: tuple[str, str] = HERE, code: str = CODE, *placed: Placed) -> Node:
-    facts = worker.Facts(ident, code, machine, 8 << 30, PROOF, placed)
-    return Node(ident, {"CPU": cpus, "memory": 4 << 30}, facts)
+# ---- shards --------------------------------------------------------------------------------------------------------
 
 
-def sized(cpus: int, gib: int) -> Node:
-    return replace(node("s"), total={"CPU": cpus, "memory": gib << 30})
+@given(scripts=st.sets(st.text()), of=st.integers(1, 9))
+def test_every_script_is_in_one_shard_whatever_else_a_machine_has(scripts: set[str], of: int) -> None:
+    shards = [Shard(number, of) for number in range(1, of + 1)]
+    parts = [{script for script in scripts if shard.has(script)} for shard in shards]
+    assert sum(map(len, parts)) == len(scripts)
+    assert set().union(*parts) == scripts
 
 
-def batches(count: int, **meta: Any) -> list[Batch]:
-    cases = [case_of(f"print({number})", f"pt{number}_example", **meta) for number in range(count)]
-    return [Batch(case, BUILD, "e", 0) for case in cases]
-
-
-# ---- who takes part, and what is a task ----------------------------------------------------------------------------
-
-
-def test_a_sweep_keeps_to_the_kind_of_machine_with_most_processors() -> None:
-    many = [node("a", 2), node("b", 2), node("c", 3, OTHER)]
-    chosen, lines = same_kind(many, OTHER, CODE)
-    assert [one.ident for one in chosen] == ["a", "b"]
-    assert lines == [
-        "1 nodes are left out, a sweep keeps to one kind of machine: they are Linux 6, Intel Xeon, not Linux 6, AMD EPYC"
+def test_all_machines_and_all_versions_divide_alike() -> None:
+    assert [next(n for n in range(1, 5) if Shard(n, 4).has(script)) for script in "abcdefgh"] == [
+        4,
+        2,
+        4,
+        4,
+        4,
+        4,
+        1,
+        1,
     ]
-    for here in (HERE, OTHER):  # of equal kinds that of the driver
-        [one] = same_kind([many[1], node("d", 2, OTHER)], here, CODE)[0]
-        assert one.facts.machine == here
 
 
-def test_a_node_with_another_embers_or_without_processors_gets_no_work() -> None:
-    chosen, lines = same_kind([node("a", code="0.8 (x)"), node("b", 0), node("c")], HERE, CODE)
-    assert [one.ident for one in chosen] == ["c"]
-    assert lines == ["node a is left out: it has embers 0.8 (x), this is 0.9 (abc)"]
+@pytest.mark.parametrize("text", ["", "4", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/4/2", "1 /4"])
+def test_a_shard_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="give i/n with i from 1 to n"):
+        Shard.read(text)
 
 
-def test_a_build_is_pinned_to_the_environment_that_most_processors_have() -> None:
-    narrow, wide = (Placed(BUILD, {**WHERE, "capability": name}) for name in ("AVX2", "AVX512"))
-    nodes = [node("a", 2, HERE, CODE, narrow), node("b", 3, HERE, CODE, wide), node("c", 2, HERE, CODE, narrow)]
-    assert placed_on(nodes, BUILD.identity) == narrow
-    assert placed_on(nodes, "another") is None
+def test_a_sweep_of_a_shard_has_its_own_cases_and_all_in_view() -> None:
+    cases = [case_of(f"print({number})", f"pt{number}_example") for number in range(9)]
+    parts = [SweepRequest(cases, [BUILD], [], shard=Shard(number, 3)) for number in (1, 2, 3)]
+    assert sorted(case.name for part in parts for case in part.own) == sorted(case.name for case in cases)
+    assert all(part.cases == cases for part in parts)
 
 
-def test_every_batch_is_in_one_task_of_its_own_kind() -> None:
-    asked = [*batches(100), *batches(3, requires=["cpu", "threads>=2"]), *batches(2, requires=["cuda"])]
+def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_counts_once(tmp_path: Path) -> None:
+    def ran(name: str, moment: str) -> Path:
+        store = Store(tmp_path / f"{name}.duckdb")
+        keys = {"build": "b", "environment": "e", "batch": 0, "planted": False, "profile": "reviewed", "zygote": ""}
+        ended = {"outcome": "reproduced", "detail": "", "ended": "exited", "stdout": "off by 3", "stderr": ""}
+        spent = {"duration": 0.1, "cpu": 0.1, "peak_memory": 0, "guarantees": [], "seed": 0}
+        with store.writer("test", create=True) as writer, writer.transaction() as connection:
+            for attempt in range(3):
+                row = {"case_hash": "c", "attempt": attempt, "ran_at": moment, **keys, **ended, **spent}
+                append(connection, "runs", [row])
+            decided = {
+                "verdict": "occurs",
+                "flaky": False,
+                "k": 3,
+                "n": 3,
+                "control": "none",
+                "control_k": 0,
+                "control_n": 0,
+            }
+            shared = {name: keys[name] for name in ("build", "environment", "batch", "profile")}
+            row = {"case_hash": "c", **shared, **decided, "detail": "", "decided_at": moment, "provenance": "own"}
+            append_numbered(connection, "verdicts", [row])
+        state.save(store, tmp_path / name)
+        return tmp_path / name
+
+    folders = [ran("first", "2026-11-01"), ran("again", "2026-11-02")]
+    store = Store(tmp_path / "all.duckdb")
+    with store.writer("test", create=True) as writer:
+        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [4, 0, 0]
+    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
+    assert rows(store.path, "SELECT attempt, stdout FROM runs ORDER BY ALL") == [(n, "off by 3") for n in range(3)]
+
+
+def test_what_an_oracle_found_comes_with_its_run_and_merges_once(tmp_path: Path) -> None:
+    def watched(name: str, found: int) -> Path:
+        store = Store(tmp_path / f"{name}.duckdb")
+        one = Watched(case_of(), BUILD, ["layout"], "found", "seen", [FINDING] * found)
+        with store.writer("test", create=True) as writer:
+            for _ in range(2):
+                _keep(writer, one, "e")
+        state.save(store, tmp_path / name)
+        return tmp_path / name
+
+    folders = [watched("first", 1), watched("again", 2)]
+    store = Store(tmp_path / "all.duckdb")
+    with store.writer("test", create=True) as writer:
+        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [4, 0, 0]
+    assert rows(store.path, "SELECT count(DISTINCT run), count(*) FROM oracle_runs") == [(2, 2)]
+    assert rows(store.path, "SELECT count(*) FROM oracle_findings GROUP BY run") == [(1,), (1,)]
+
+
+def test_a_folder_from_before_oracles_were_kept_is_taken(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "OWN", {name: query for name, query in state.OWN.items() if name not in state.LATER})
+        state.save(store, tmp_path / "old")
+    with store.writer("test") as writer:
+        assert state.load(writer, tmp_path / "old") == 0
+
+
+# ---- nodes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_gets_work_where_it_has_the_rules_the_builds_and_the_guarantees() -> None:
     extracted = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted")
-    asked.append(Batch(extracted, BUILD, "e", 0))
-    made = shares_of(asked, 4, limits(), Rules.load())
-    assert sorted(id(batch) for share in made for batch in share.batches) == sorted(map(id, asked))
-    for share in made:
-        kinds = {(b.profile, b.preload, b.case.device, b.case.threads, b.build.identity) for b in share.batches}
-        assert len(kinds) == 1
-        assert len(share.batches) <= limits().most_cases
-    sizes = sorted(len(share.batches) for share in made)
-    assert sizes[:3] == [1, 2, 3]
-    assert max(sizes) - min(sizes[3:]) <= 1
+    hostile = replace(PLAN, request=replace(PLAN.request, cases=[extracted]))
+    bare = replace(FACTS, proof=Proof({**dict.fromkeys(GUARANTEES, ""), "network": "no namespace"}, "here"))
+    assert FACTS.lacks(PLAN) is None
+    assert FACTS.lacks(hostile) is None
+    assert "install the same on all nodes" in (replace(FACTS, rules="0.1 (x)").lacks(PLAN) or "")
+    assert "`embers builds add 2.5.1`" in (replace(FACTS, builds=frozenset()).lacks(PLAN) or "")
+    assert bare.lacks(PLAN) is None
+    assert "network (no namespace)" in (bare.lacks(hostile) or "")
 
 
-def test_a_task_asks_for_what_its_cases_need_and_never_for_more_than_there_is() -> None:
-    def asked(*nodes: Node, **meta: Any) -> tuple[int, int, dict[str, float]]:
-        return Share(batches(1, **meta), Rules.load()).asks(nodes or [sized(8, 64)], limits())
+@pytest.mark.parametrize(
+    "name",
+    ["verdicts", "extraction", "fix_tests", "sandbox", "oracles", "builds", "refusals", "case_flags", "candidates"],
+)
+def test_another_rule_of_any_kind_is_another_digest(tmp_path: Path, name: str) -> None:
+    data, package = tmp_path / "data", tmp_path / "package"
+    package.mkdir()
+    (package / "a.py").write_text("pass")
+    data.mkdir()
+    for path in resources.data_file("verdicts.toml").parent.glob("*.toml"):
+        shutil.copy(path, data)
+    before = node.digest(package, data)
+    (data / "README.md").write_text("nothing that decides")
+    assert node.digest(package, data) == before
+    with (data / f"{name}.toml").open("a") as file:
+        file.write("\n# changed\n")
+    changed = node.digest(package, data)
+    (package / "a.py").write_text("pass\npass")
+    assert len({before, changed, node.digest(package, data)}) == 3
 
-    large = ["cpu", "threads>=4", "memory>=16GiB"]
-    assert asked() == (1, limits().memory, {})
-    assert asked(requires=large) == (4, 16 << 30, {})
-    assert asked(sized(2, 4), requires=large) == (2, 4 << 30, {})
-    assert asked(sized(8, 4), sized(2, 64), requires=large) == (2, 16 << 30, {})
-    assert asked(requires=["cuda"])[2] == {"GPU": 1.0}
-    assert asked(requires=["mps"])[2] == {"mps": 1.0}
 
-
-def test_a_node_that_refused_gets_no_more_of_that_kind_and_the_least_busy_goes_first() -> None:
-    share, nodes = Share(batches(1), Rules.load()), [node("a"), node("b"), node("c")]
-    nodes[0].busy = 1
-    refused = {("sandbox", "hostile"): {"b"}, ("build", BUILD.identity): {"c"}}
-    assert [one.ident for one in fitting(nodes, share, refused)] == ["b", "a"]
+def test_a_node_refuses_a_driver_with_other_rules() -> None:
+    refusal = node.make(PLAN, Shard(), "0.1 (x)")
+    assert isinstance(refusal, node.Refusal)
+    assert "this is 0.1 (x)" in refusal.reason
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------
 
 
+def asked(tmp_path: Path, **more: object) -> None:
+    request = command.RunRequest(address="127.0.0.1:1", **more)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "chosen_builds", lambda *_: [BUILD])
+        list(command.run_cases(Store(tmp_path / "e.duckdb"), Settings(), request, Silent()))
+
+
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(packages.EXTRAS, "cluster", ("no_such_package",))
     with pytest.raises(MissingPackageError, match=r"pip install 'torch-embers\[cluster\]'"):
-        opened(Where("ray"), Registry(tmp_path), Silent(), jobs=1).__enter__()
+        asked(tmp_path)
+
+
+def test_a_shard_is_not_given_to_a_cluster(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="leave --shard out"):
+        asked(tmp_path, shard=Shard(1, 4))

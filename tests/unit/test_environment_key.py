@@ -6,7 +6,6 @@ import platform
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -18,7 +17,7 @@ from torch_embers.builds.registry import Placed, environment_key, environment_of
 from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
-from torch_embers.run import state
+from torch_embers.run import executor, state
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.store import schema
@@ -75,10 +74,9 @@ def merged(before: Path, tmp_path: Path) -> Store:
 
 def again(store: Store) -> Any:
     """A re-check of all that is known, where nothing can be run."""
-    nothing: Any = SimpleNamespace(
-        side_by_side=False, survey=lambda builds: [Placed(build, WHERE) for build in builds], memory=lambda: 1 << 40
-    )
-    with store.writer("test") as writer:
+    nothing: Any = None
+    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
+        patch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
         return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], [BUILD], 7.0), Silent())
 
 

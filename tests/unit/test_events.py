@@ -253,7 +253,7 @@ OTHER_ROWS = r"announcements\.parquet has rows that this version of embers canno
         (("announcements.parquet", b"x"), "not as it was written"),
         (("runs.parquet", None), "missing"),
         (("state.json", b"[]"), "not what embers writes"),
-        (("state.json", b'{"format": "x", "version": 1, "tables": {}}'), "not what embers writes"),
+        (("state.json", b'{"format": "x", "version": 1, "tables": {}}'), "of another program"),
     ],
     ids=["column-missing", "column-unknown", "wrong-type", "no-value", "bytes", "no-file", "no-object", "format"],
 )

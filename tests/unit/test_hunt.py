@@ -2,13 +2,12 @@
 
 import dataclasses
 import json
-from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
 
 import duckdb
 import pytest
 
+from helpers.verdicts import build_of
 from torch_embers import toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, SandboxError
@@ -19,6 +18,7 @@ from torch_embers.resources import data_file
 from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups, hunt_rows
 from torch_embers.run.hunt_known import Known, is_known
 from torch_embers.run.hunt_rows import Crash, Hunted, Journal
+from torch_embers.run.work import Shard
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt, RunResult
 
@@ -50,7 +50,7 @@ def plain_attempts(monkeypatch):
 @pytest.fixture
 def build(monkeypatch):
     monkeypatch.setattr(hunt, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
-    return SimpleNamespace(name="2.15.0", public_version="2.15.0", devices=("cpu",), python=Path("python"))
+    return build_of("2.15.0", devices=("cpu",))
 
 
 FATAL = Cell("out", "b", "destination", "strided, others dense")
@@ -71,8 +71,6 @@ def row(op, findings=()):
 
 class Machine:
     """Runs attempts as a build would in which the operator ``b`` dies in one call, and ``d`` writes outside."""
-
-    where: ClassVar = dict.fromkeys(("device", "processor", "capability", "system"), "here")
 
     def __init__(self):
         self.asked = []
@@ -103,8 +101,8 @@ class Machine:
         return result(key, "\n".join(lines))
 
 
-MACHINES = SimpleNamespace(zygotes=lambda _build, _zygote: Machine())
-"""A dispatcher whose zygotes are machines."""
+MACHINES = SimpleNamespace(on=lambda _build, **_: Machine())
+"""A machine whose runners are made up."""
 
 
 def swept(machine, ops):
@@ -270,7 +268,7 @@ def test_a_device_that_the_build_cannot_use_is_one_line_and_is_said_before_anyth
     with pytest.raises(InputError, match=r"build 2\.15\.0 cannot use cuda here: use --device cpu"):
         list(hunt.hunt(build, request, MACHINES))
     assert not (tmp_path / "out").exists()
-    build.devices = ("cpu", "cuda")
+    build = dataclasses.replace(build, devices=("cpu", "cuda"))
     request = dataclasses.replace(request, modes=["malformed"])
     with pytest.raises(InputError, match="malformed is made for the cpu"):
         list(hunt.hunt(build, request, MACHINES))
@@ -348,3 +346,31 @@ def test_a_draft_shows_the_few_lines_first_and_says_what_a_crash_is(tmp_path, no
     text = hunt_command.act(["report", hunt_rows.ident(died)], tmp_path)
     assert "The process ends" in text
     assert "dense copies" not in text
+
+
+def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build, tmp_path):
+    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    parts = []
+    for number in (1, 2, 3):
+        request = hunt.HuntRequest([], ["float32"], tmp_path / f"{number}", shard=Shard(number, 3))
+        parts.append(len(list(hunt.hunt(build, request, MACHINES))))
+    merged = [hunt.merge(tmp_path / name, tmp_path / "all") for name in ("2", "1", "3", "1")]
+    assert merged == [parts[1], parts[0], parts[2], 0]
+    assert rows(hunt.journal_in(tmp_path / "all")) == whole
+
+
+def test_a_hunt_whose_shards_are_made_elsewhere_finds_the_same_and_keeps_it_here(build, tmp_path, monkeypatch):
+    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    theirs = SimpleNamespace(installed=lambda: [build_of("2.15.0", devices=("cpu",), name="another name")])
+    monkeypatch.setattr(hunt, "runner_on", lambda *_: Machine())
+
+    class Cluster:
+        def run(self, plan, _jobs):
+            assert plan.builds == [build]
+            for number in (2, 1, 3):
+                yield plan.make(Shard(number, 3), theirs)
+
+    here = SimpleNamespace(unsandboxed=False)
+    request = hunt.HuntRequest([], ["float32"], tmp_path / "out")
+    assert rows(hunt.hunt(build, request, here, Cluster())) == whole
+    assert rows(hunt.journal_in(tmp_path / "out")) == whole

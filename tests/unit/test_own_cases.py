@@ -19,7 +19,7 @@ from torch_embers.progress_bar import ProgressBar
 from torch_embers.report import rules
 from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
-from torch_embers.run import command, dispatch, reports
+from torch_embers.run import command, reports, work
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes
 from torch_embers.run.recheck import Recheck
@@ -79,11 +79,11 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox(
     outcome = {name: "no bubblewrap" if name in missing else "" for name in GUARANTEES}
     monkeypatch.setattr(doctor, "prove", lambda: Proof(outcome, "Linux"))
     progress = Recorded()
-    monkeypatch.setattr(dispatch, "Runner", lambda *_, **__: None)
-    here = dispatch.LocalDispatcher(Registry(tmp_path), progress, unsandboxed=unsandboxed)
+    monkeypatch.setattr(work, "Runner", lambda *_, **__: None)
+    here = work.Machine(Registry(tmp_path), unsandboxed, progress)
     build: Any = SimpleNamespace(python=tmp_path)
     for profile in (HOSTILE, REVIEWED, REVIEWED):
-        here._runner(build, dispatch.Zygote(profile))
+        here.runner(build, profile)
     assert progress.lines == [f"WARNING: reviewed cases run {said}; see `embers doctor`"] * bool(said)
 
 

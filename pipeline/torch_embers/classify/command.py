@@ -49,7 +49,6 @@ def run(
     progress: Progress,
     *,
     train: bool,
-    spread: Callable[[Embedder], Embedder] = lambda embedder: embedder,
 ) -> Labelled:
     """Update the weak labels, train if asked to, then label every item that is new or changed.
 
@@ -59,7 +58,6 @@ def run(
         variant: text to train on.
         progress: counts the steps.
         train: train first.
-        spread: makes an embedder that does the same on other machines.
 
     Raises:
         EmbersError: no database or no model.
@@ -67,7 +65,7 @@ def run(
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     bundle = None if train else bundle_of(store, model)
-    embedder = spread(embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding))
+    embedder = embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding)
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         if bundle is None:
@@ -75,7 +73,7 @@ def run(
             _train(store, writer, embedder, model, variant, progress.said)
             bundle = Bundle.load(model)
         labelled = stage.classify(store, writer, bundle, embedder, progress)
-        _embed_for_search(store, writer, bundle, embedder, progress, spread)
+        _embed_for_search(store, writer, bundle, embedder, progress)
         return labelled
 
 
@@ -85,13 +83,12 @@ def _embed_for_search(
     bundle: Bundle,
     embedder: Embedder,
     progress: Progress,
-    spread: Callable[[Embedder], Embedder],
 ) -> None:
     """Make the vectors that search compares, where the classifier reads those of another encoder."""
     searching = embed.load_embedder()
     if searching.model_id != embedder.model_id:
         progress.said(f"vectors of {searching.model_id} for search")
-        vectors.embed_items(store, writer, spread(searching), variant=bundle.variant)
+        vectors.embed_items(store, writer, searching, variant=bundle.variant)
 
 
 def label_texts(texts: Sequence[str], model: Path | None) -> list[Label]:

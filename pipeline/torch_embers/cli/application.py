@@ -79,6 +79,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "link-repros": runs.link_repros,
     "fix-tests": fix_tests.fix_tests,
     "run": runs.run,
+    "merge": runs.merge,
     "minimize": runs.minimize,
     "matrix": runs.matrix,
     "recheck": runs.recheck,

@@ -8,9 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from torch_embers.cli.options import (
-    AddressOption,
     DatabaseOption,
-    ExecutorOption,
     JobsOption,
     JsonOption,
     MarginOption,
@@ -77,8 +75,6 @@ def bisect(
     out: OutOption = None,
     jobs: JobsOption = 2,
     unsandboxed: UnsandboxedOption = False,
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -94,7 +90,6 @@ def bisect(
     from torch_embers.run.bisect import command as bisecting
     from torch_embers.run.bisect import report
     from torch_embers.run.bisect.request import BisectRequest
-    from torch_embers.run.where import Where
 
     wanted = settings.load(database=database, repo=repo)
     request = BisectRequest(
@@ -116,7 +111,6 @@ def bisect(
         timeout=timeout or 0,
         hang_is=hang_is,
         unsandboxed=unsandboxed,
-        where=Where(executor, address),
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # else what runs would go on without us
     with ExitStack() as stack:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from torch_embers import packages
-from torch_embers.cli.options import AddressOption, DatabaseOption, ExecutorOption, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
 from torch_embers.errors import InputError
 
 
@@ -22,8 +22,6 @@ def classify(
         Path | None, typer.Option(help="Folder of the classifier.", show_default="the one that comes with embers")
     ] = None,
     variant: Annotated[str, typer.Option(help="Text to train on: title, title_body or thread.")] = "title_body",
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
@@ -32,23 +30,17 @@ def classify(
     from torch_embers import console, settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
-    from torch_embers.classify.embedding.embed import usable_cores
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run.where import Where, embedding
 
-    where = Where(executor, address)
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     if explain is not None:
         found = why(store, command.bundle_of(store, model), wanted.repo, explain)
         classify_show.print_explanation(found, wanted.repo, explain)
         return
-    with (
-        ProgressBar("classifying", unit="steps") as progress,
-        embedding(where, wanted.builds_dir, progress, jobs=usable_cores()) as spread,
-    ):
-        classify_show.print_labelled(command.run(store, model, variant, progress, train=train, spread=spread))
+    with ProgressBar("classifying", unit="steps") as progress:
+        classify_show.print_labelled(command.run(store, model, variant, progress, train=train))
     console.print_next("`embers list --class VALUE` shows the items of a class, `embers run` which bugs occur here")
 
 

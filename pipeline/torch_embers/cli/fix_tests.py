@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from torch_embers.cli.options import DatabaseOption, JobsOption, JsonOption, RepoOption, store_at
+from torch_embers.cli.options import (
+    DatabaseOption,
+    JobsOption,
+    JsonOption,
+    RepoOption,
+    ShardOption,
+    StateOption,
+    shard_of,
+    store_at,
+)
 from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
@@ -22,6 +31,8 @@ def fix_tests(
     since: Annotated[str | None, typer.Option(help="Run only tests of commits from this day on.")] = None,
     until: Annotated[str | None, typer.Option(help="Run only tests of commits before this day.")] = None,
     jobs: JobsOption = 2,
+    shard: ShardOption = None,
+    state: StateOption = None,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -40,7 +51,7 @@ def fix_tests(
     if build:
         draw = Draw(sample, seed, moment(since, "--since"), moment(until, "--until"))
         with ProgressBar("running", unit="runs") as progress:
-            command.run(store, wanted, build, draw, progress, jobs)
+            command.run(store, wanted, build, draw, progress, jobs, shard_of(shard), state)
     found = report.yield_of(store, wanted.repo)
     if json:
         print_json(asdict(found))

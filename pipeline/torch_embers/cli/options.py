@@ -9,6 +9,7 @@ import typer
 from torch_embers.locations import SETTINGS_FILE, default_database
 
 if TYPE_CHECKING:
+    from torch_embers.run.work import Shard
     from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -30,15 +31,22 @@ UnsandboxedOption = Annotated[
     typer.Option("--unsandboxed", help="Where no sandbox can be had: run reviewed cases with all your rights."),
 ]
 
-ExecutorOption = Annotated[
-    str, typer.Option("--executor", help="Where the work is done: local, or ray (the nodes of a cluster).")
-]
 AddressOption = Annotated[
     str | None,
     typer.Option(
         "--address",
-        help="With --executor ray: HOST:PORT of the cluster, or auto.",
-        show_default="a Ray of its own on this machine",
+        help="Let the nodes of this Ray cluster do it: HOST:PORT, or auto.",
+        show_default="this machine does it",
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--shard", help="Do the i-th of n parts; the others are for other machines.", metavar="I/N"),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--state", help="Folder of Parquet files to load what is known from, and to save it to.", metavar="FOLDER"
     ),
 ]
 
@@ -53,6 +61,17 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead; it
 def fraction(percent: float | None) -> float | None:
     """A number that the command line has in percent."""
     return None if percent is None else percent / 100
+
+
+def shard_of(text: str | None) -> "Shard":
+    """The shard that ``--shard`` names; the whole plan where it is not given.
+
+    Raises:
+        InputError: it is no such pair.
+    """
+    from torch_embers.run.work import WHOLE, Shard
+
+    return WHOLE if text is None else Shard.read(text)
 
 
 def store_at(database: Path | None, *, required: bool = True) -> "Store":

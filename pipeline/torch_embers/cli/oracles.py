@@ -8,12 +8,13 @@ import typer
 from torch_embers.cli.options import (
     AddressOption,
     BuildOption,
-    ExecutorOption,
     JobsOption,
     JsonOption,
     MarginOption,
+    ShardOption,
     UnsandboxedOption,
     fraction,
+    shard_of,
 )
 from torch_embers.json_output import print_json
 
@@ -76,9 +77,9 @@ def hunt(
         "hunt"
     ),
     jobs: JobsOption = 2,
-    unsandboxed: UnsandboxedOption = False,
-    executor: ExecutorOption = "local",
+    shard: ShardOption = None,
     address: AddressOption = None,
+    unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
 ) -> None:
     """Take every operator of a build through layouts of its arguments and destinations, and report what is wrong.
@@ -86,14 +87,21 @@ def hunt(
     Exit code 10 with findings that nobody has judged yet.
     """
     from torch_embers.run import hunt_command as command
-    from torch_embers.run.where import Where
 
-    where = Where(executor, address)
     if action:
         typer.echo(command.act(action, out))
         return
     reached = command.run(
-        build or (), ops, dtypes, modes, out, jobs, unsandboxed=unsandboxed, where=where, device=device
+        build or (),
+        ops,
+        dtypes,
+        modes,
+        out,
+        jobs,
+        unsandboxed=unsandboxed,
+        device=device,
+        shard=shard_of(shard),
+        address=address,
     )
     if json:
         print_json(reached.rows())

@@ -13,12 +13,14 @@ from torch_embers.cli.options import (
     AddressOption,
     BuildOption,
     DatabaseOption,
-    ExecutorOption,
     JobsOption,
     JsonOption,
     NumberArgument,
     RepoOption,
+    ShardOption,
+    StateOption,
     UnsandboxedOption,
+    shard_of,
     store_at,
 )
 from torch_embers.errors import InputError, SandboxError
@@ -115,7 +117,8 @@ def run(
             help="Look for silent errors in cases, items or script files instead: layout, precision, or both."
         ),
     ] = None,
-    executor: ExecutorOption = "local",
+    shard: ShardOption = None,
+    state: StateOption = None,
     address: AddressOption = None,
     repo: RepoOption = None,
     unsandboxed: UnsandboxedOption = False,
@@ -128,15 +131,14 @@ def run(
     from torch_embers import console, settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
-    from torch_embers.run.where import HERE, Where
 
     wanted = settings.load(database=database, repo=repo)
-    where = Where(executor, address)
-    request = command.RunRequest(cases or (), build or (), folder, kind, jobs, force, unsandboxed, where)
+    part = shard_of(shard)
+    request = command.RunRequest(cases or (), build or (), folder, kind, jobs, force, unsandboxed, part, state, address)
     apart = folder is not None or kind is not None
     if oracle is not None:
-        if where != HERE:
-            raise InputError("--oracle runs on this machine only: leave --executor and --address out")
+        if address is not None:
+            raise InputError("--oracle runs on this machine only: leave --address out")
         _run_watched(oracle, request, database, wanted, json=json)
     cells = []
     with ExitStack() as stack:
@@ -156,6 +158,28 @@ def run(
         console.print_next(
             f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
         )
+
+
+def merge(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders that --state has saved, or journals of hunts.", metavar="FOLDER...")
+    ],
+    out: Annotated[Path, typer.Option(help="Where journals of hunts are brought.")] = Path("hunt"),
+    database: DatabaseOption = None,
+) -> None:
+    """Bring what other machines ran into the database; what it has already is not added again."""
+    from torch_embers.run import hunt, state
+
+    journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
+    sealed = [folder for folder in folders if (folder / state.MANIFEST).is_file()]
+    if missing := [folder for folder in folders if folder not in (*journals, *sealed)]:
+        raise InputError(f"{missing[0]} holds no {state.MANIFEST}: name folders that --state has saved")
+    for folder in journals:
+        typer.echo(f"{folder}: {hunt.merge(folder, out)} new operators in {out}")
+    if sealed:
+        with store_at(database).writer("merge") as writer:
+            for folder in sealed:
+                typer.echo(f"{folder}: {state.load(writer, folder)} new rows")
 
 
 def _run_watched(
@@ -199,6 +223,8 @@ def minimize(
     minutes: Annotated[
         float, typer.Option(min=0.1, help="With --all: minutes for one script; it then stops with what it has.")
     ] = 15,
+    shard: ShardOption = None,
+    state: StateOption = None,
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
@@ -215,18 +241,23 @@ def minimize(
             made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
         show.print_reduction(made)
         return
-    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes))
+    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)
 
 
-def _minimize_all(wanted: "Settings", request: "SweepRequest") -> None:
+def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
     """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import reduction_sweep, show
+    from torch_embers.run import reduction_sweep, show, state
 
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
     reached: list[Reached] = []
-    with store.writer("minimize") as writer, ProgressBar("minimising", unit="scripts") as progress:
+    with (
+        state.held(folder, "minimize"),
+        store.writer("minimize") as writer,
+        state.kept(store, writer, folder),
+        ProgressBar("minimising", unit="scripts") as progress,
+    ):
         todo = reduction_sweep.plan(store, registry, request)
         try:
             for one in reduction_sweep.minimize_all(writer, registry, todo, request, progress):
@@ -264,10 +295,7 @@ def recheck(
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, .md, .xml (JUnit) and .atom.")] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(help="Folder of Parquet files to load what is known from, and to save it to.", metavar="FOLDER"),
-    ] = None,
+    state: StateOption = None,
     annotations: Annotated[
         bool, typer.Option("--annotations", help="Print what changed as annotations of GitHub Actions instead.")
     ] = False,
@@ -278,8 +306,6 @@ def recheck(
     times: Annotated[
         bool, typer.Option("--times", help="With --release-candidate: also time common calls, with all your rights.")
     ] = False,
-    executor: ExecutorOption = "local",
-    address: AddressOption = None,
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -291,12 +317,10 @@ def recheck(
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, events, notices, release, reports, show
-    from torch_embers.run.where import Where
 
     wanted = settings.load(database=database)
-    where = Where(executor, address)
     if release_candidate is not None:
-        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed, where)
+        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
         _compare_release(wanted, request, out, times=times, json=json)
     if times:
         raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
@@ -325,7 +349,6 @@ def recheck(
             state=state,
             unsandboxed=unsandboxed,
             tell=tell,
-            where=where,
         )
     raise typer.Exit(reports.exit_code(found))
 

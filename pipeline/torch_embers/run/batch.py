@@ -204,32 +204,21 @@ def _count(seen: Iterable[Observation]) -> int:
     return sum(o.outcome == "reproduced" for o in seen)
 
 
-def memory_here() -> int:
-    """Bytes of memory of this machine."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def cannot_run_here(case: Case, build: Build, memory: int | None = None) -> str | None:
-    """Why a case need not even be tried on a build; None where it should be.
-
-    Args:
-        case: the case.
-        build: the build, as it is where it would run.
-        memory: bytes of memory of the machine where it would run; None: this one.
-    """
+def cannot_run_here(case: Case, build: Build) -> str | None:
+    """Why a case need not even be tried on a build; None where it should be."""
     if not case.runs_on_version(build.public_version):
         return f"it needs {', '.join(str(n) for n in case.needs if n.what == 'torch')}, the build is {build.version}"
     missing = [n.value for n in case.needs if n.what == "device" and n.value not in build.devices]
     if missing:
         return f"no {missing[0]} here"
     # what an accelerator has, the case asks itself
-    if case.device == "cpu" and case.memory > (room := memory or memory_here()):
+    if case.device == "cpu" and case.memory > (room := _memory_here()):
         return f"it needs {case.memory / (1 << 30):g} GiB of memory, this machine has {room / (1 << 30):.0f}"
     return None
 
 
 def control_builds(
-    cases: Sequence[Case], builds: Sequence[Build], seen_bad: Mapping[str, Collection[str]], memory: int | None = None
+    cases: Sequence[Case], builds: Sequence[Build], seen_bad: Mapping[str, Collection[str]]
 ) -> dict[str, Build]:
     """For each case (by hash) a build that is known to show its bug, if there is one: as few builds as will do.
 
@@ -239,9 +228,8 @@ def control_builds(
         cases: the cases.
         builds: builds that may serve.
         seen_bad: by case hash, identities of builds on which it has occurred; beside what its author has measured.
-        memory: bytes of memory of the machine where they would run; None: this one.
     """
-    fitting = {case.hash: _known_bad(case, builds, seen_bad.get(case.hash, ()), memory) for case in cases}
+    fitting = {case.hash: _known_bad(case, builds, seen_bad.get(case.hash, ())) for case in cases}
     left = {case_hash: {b.identity for b in bad} for case_hash, bad in fitting.items() if bad}
     by_identity = {b.identity: b for b in builds}
     chosen: dict[str, Build] = {}
@@ -269,7 +257,12 @@ def control_releases(cases: Sequence[Case]) -> dict[str, int]:
     return chosen
 
 
-def _known_bad(case: Case, builds: Sequence[Build], seen_bad: Collection[str], memory: int | None) -> list[Build]:
+def _known_bad(case: Case, builds: Sequence[Build], seen_bad: Collection[str]) -> list[Build]:
     versions = {Version(v) for v in case.known_bad}
     known = [b for b in builds if b.identity in seen_bad or Version(b.public_version) in versions]
-    return [b for b in known if cannot_run_here(case, b, memory) is None]
+    return [b for b in known if cannot_run_here(case, b) is None]
+
+
+def _memory_here() -> int:
+    """Bytes of memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

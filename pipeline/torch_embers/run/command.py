@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch_embers import packages
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.repro.case import shipped as shipped_cases
 from torch_embers.run import events, matrix, notices, reduction, reports, shipped, shipped_mark
 from torch_embers.run import state as states
-from torch_embers.run.batch import PROFILES
+from torch_embers.run.batch import PROFILES, control_builds
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_verdict import speaks_of
+from torch_embers.run.ledger import Ledger
+from torch_embers.run.node import NO_FOLDER, SweepPlan
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run.status import reported, tracked_items
-from torch_embers.run.where import HERE, Where, opened
+from torch_embers.run.work import WHOLE, Machine, Shard, warn_without_sandbox
+from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case, Kind
+    from torch_embers.run.cluster import Cluster
     from torch_embers.run.ledger import Cell
     from torch_embers.run.reduction import Reduction
     from torch_embers.run.status import ItemKey, Tracked
@@ -50,7 +55,9 @@ class RunRequest:
         jobs: runs at a time.
         force: start new batches of runs although verdicts are known.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
-        where: what makes the runs.
+        shard: which of the cases are run here.
+        state: a folder to load what is known from, and to save it to.
+        address: of a Ray cluster whose nodes make the runs; None for this machine.
     """
 
     cases: Sequence[str] = ()
@@ -60,7 +67,9 @@ class RunRequest:
     jobs: int = 1
     force: bool = False
     unsandboxed: bool = False
-    where: Where = HERE
+    shard: Shard = WHOLE
+    state: Path | None = None
+    address: str | None = None
 
 
 class Reached(NamedTuple):
@@ -108,7 +117,7 @@ def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
     return chosen
 
 
-def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof]) -> list[Case]:
+def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] = doctor.prove) -> list[Case]:
     """The cases that may run: without a complete sandbox only those that somebody has read before.
 
     Args:
@@ -149,19 +158,66 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, request.builds)
     with (
-        opened(request.where, builds, progress, jobs=request.jobs, unsandboxed=request.unsandboxed) as dispatcher,
+        states.held(request.state, "run"),
+        cluster_at(request.address, request.shard, progress) as cluster,
         store.writer("run") as writer,
     ):
         shipped.load(writer)
-        cases, refused = _cases(store, writer, settings, request, progress, dispatcher.proof)
-        executor = Executor(store, writer, dispatcher, progress)
-        sweep = SweepRequest(cases, targets, builds.installed(), request.jobs)
-        if request.force:
-            sweep = executor.afresh(sweep)
-        for place, cell in enumerate(executor.sweep(sweep), 1):
-            yield Reached(cell, place, len(cases) * len(targets))
+        with states.kept(store, writer, request.state):
+            if cluster is not None:
+                warn_without_sandbox(cluster.proof(), progress, unsandboxed=request.unsandboxed)
+            prove = doctor.prove if cluster is None else cluster.proof
+            cases, refused = _cases(store, writer, settings, request, progress, prove)
+            executor = Executor(store, writer, Machine(builds, request.unsandboxed, progress), progress)
+            sweep = SweepRequest(cases, targets, builds.installed(), request.jobs, shard=request.shard)
+            if request.force:
+                sweep = executor.afresh(sweep)
+            if cluster is None:
+                found = executor.sweep(sweep)
+            else:
+                found = _swept(cluster, store, writer, sweep, request, progress)
+            with closing(found) as cells:  # whoever stops early: what was reached is written before it is saved
+                for place, cell in enumerate(cells, 1):
+                    yield Reached(cell, place, len(sweep.own) * len(targets))
     if refused:
         raise InputError(f"{len(refused)} files of {request.folder} were not run: they are named above")
+
+
+@contextmanager
+def cluster_at(address: str | None, shard: Shard, progress: Progress) -> Iterator[Cluster | None]:
+    """The cluster that is asked for, while the block runs; None where this machine is.
+
+    Raises:
+        MissingPackageError: Ray is not installed.
+        ClusterError: the cluster cannot be used.
+        InputError: a shard of this machine is asked for as well.
+    """
+    if address is None:
+        yield None
+        return
+    if shard != WHOLE:
+        raise InputError("--address has the nodes of a cluster make all shards: leave --shard out")
+    packages.require("cluster", "--address needs")
+    from torch_embers.run.cluster import connected
+
+    with connected(address, progress) as cluster:
+        yield cluster
+
+
+def _swept(
+    cluster: Cluster, store: Store, writer: Writer, sweep: SweepRequest, request: RunRequest, progress: Progress
+) -> Generator[Cell]:
+    """The verdicts of a sweep whose shards the nodes of a cluster make; what a shard found is kept before."""
+    bad = Ledger(store, writer).seen_bad({case.hash for case in sweep.cases})
+    controls = control_builds(sweep.cases, sweep.controls, bad).values()
+    needed = {build.identity: build for build in (*sweep.builds, *controls)}
+    known = states.packed(store, [case.hash for case in sweep.cases])
+    plan = SweepPlan(replace(sweep, controls=list(needed.values())), known, request.unsandboxed)
+    progress.expects(len(sweep.cases) * len(sweep.builds))
+    for cells, files in cluster.run(plan, request.jobs):
+        states.merge(writer, files, NO_FOLDER)
+        progress.advanced(len(cells))
+        yield from cells
 
 
 def _cases(
@@ -238,7 +294,6 @@ def run_recheck(
     state: Path | None = None,
     unsandboxed: bool = False,
     tell: Callable[[Recheck], None] = lambda _: None,
-    where: Where = HERE,
 ) -> Recheck:
     """Re-check what is due, save the reports, and tell the result.
 
@@ -253,21 +308,15 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     if out is not None:
         reports.prepare(out)
-    with (
-        states.held(state),
-        opened(where, builds, progress, jobs=jobs, unsandboxed=unsandboxed) as dispatcher,
-        store.writer("recheck") as writer,
-    ):
+    with states.held(state, "recheck"), store.writer("recheck") as writer:
         with store.read() as connection:
             has_shipped = shipped_mark.is_noted(connection)
         if not has_shipped:
             shipped.load(writer)
-        if state is not None:
-            states.load(writer, state)
-        try:
-            cases = runnable_here(bank.load(store), progress, dispatcher.proof)
+        with states.kept(store, writer, state):
+            cases = runnable_here(bank.load(store), progress)
             request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
-            result = recheck(store, writer, dispatcher, cases, request, progress)
+            result = recheck(store, writer, Machine(builds, unsandboxed, progress), cases, request, progress)
             if state is not None and result.news:
                 states.save(store, state)  # a disk that is full is found before anybody is told
             if out is not None:
@@ -275,9 +324,6 @@ def run_recheck(
             tell(result)
             if result.news:
                 mark_told(writer)
-        finally:
-            if state is not None:
-                states.save(store, state)
     return result
 
 

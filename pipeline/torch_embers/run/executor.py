@@ -3,7 +3,7 @@
 Work is keyed by case, build, environment, batch and attempt. Every finished run is stored with or before its verdict,
 so an interrupted sweep goes on where it was, and asking again costs nothing. A sweep has two halves: first the
 controls, each case on one build that is known to show its bug, then the targets, whose number of runs follows from the
-control. Where runs are made, on this machine or on others, is the dispatcher's matter (``run/dispatch.py``).
+control. Which worker makes which run next is the schedule's matter (``run/schedule.py``).
 """
 
 from __future__ import annotations
@@ -12,20 +12,22 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.builds.registry import environment_key
+from torch_embers.builds.registry import placed_here
 from torch_embers.normalize import naive_utc
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds
 from torch_embers.run.ledger import Cell, Ledger
+from torch_embers.run.schedule import Schedule
 from torch_embers.run.verdict import Control, Observation, Rules
+from torch_embers.run.work import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build, Placed
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.dispatch import Dispatcher
+    from torch_embers.run.work import Machine, Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -45,6 +47,7 @@ class SweepRequest:
         since: verdicts from before this time (UTC, naive) do not count; None: all do.
         from_batch: verdicts of batches with a lower number do not count, either.
         unusable: identities of builds on which nothing can be run; verdicts that are known on them count.
+        shard: which of the cases are swept; all are in view where controls are chosen.
     """
 
     cases: Sequence[Case]
@@ -55,6 +58,12 @@ class SweepRequest:
     since: datetime | None = None
     from_batch: int = 0
     unusable: frozenset[str] = frozenset()
+    shard: Shard = WHOLE
+
+    @property
+    def own(self) -> list[Case]:
+        """The cases that are swept."""
+        return [case for case in self.cases if self.shard.has(case.hash)]
 
 
 class Executor:
@@ -63,7 +72,7 @@ class Executor:
     Args:
         store: the database.
         writer: the writer that is held.
-        dispatcher: makes the runs.
+        machine: makes the runs.
         progress: counts runs; those that an early hit makes needless count as done.
         rules: numbers of data/verdicts.toml.
     """
@@ -72,14 +81,14 @@ class Executor:
         self,
         store: Store,
         writer: Writer,
-        dispatcher: Dispatcher,
+        machine: Machine,
         progress: Progress,
         rules: Rules | None = None,
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._progress = progress
         self._rules = rules or Rules.load()
-        self._dispatcher = dispatcher
+        self._machine = machine
         self._placed: dict[str, Placed] = {}
         self._environments: dict[str, str] = {}
         self._total = 0
@@ -113,8 +122,10 @@ class Executor:
             SandboxError: the sandbox cannot give what a profile promises.
             StoreError: the database cannot be used.
         """
-        request = self._placed_request(request)
-        stored = self.ledger.verdicts(request.cases, request.builds, self._environments, request.since)
+        self._note({b.identity: b for b in (*request.builds, *request.controls)}.values())
+        usable = [build for build in request.controls if build.identity not in request.unusable]
+        request = replace(request, controls=usable)
+        stored = self.ledger.verdicts(request.own, request.builds, self._environments, request.since)
         counting = {key: cell for key, cell in stored.items() if cell.batch >= request.from_batch}
         known = self._without_outdated(request, counting)
         for cell in sorted(known.values(), key=lambda cell: (cell.build.order(), cell.case.name)):
@@ -122,7 +133,7 @@ class Executor:
         todo = {
             build.identity: [
                 self._batch(case, build, request.batch)
-                for case in request.cases
+                for case in request.own
                 if (case.hash, build.identity) not in known
             ]
             for build in request.builds
@@ -140,58 +151,24 @@ class Executor:
         finally:  # whoever stops early, by Ctrl-C or otherwise, keeps what was reached
             self.ledger.commit()
 
-    def _placed_request(self, request: SweepRequest) -> SweepRequest:
-        """The same request with its builds as they are where runs are made; their environments are in the database.
-
-        Raises:
-            BuildError: a target cannot be had there.
-        """
-        asked = {b.identity: b for b in (*request.builds, *request.controls)}
-        self._note(self._dispatcher.survey(list(asked.values())))
-        for build in request.builds:
-            if build.identity not in self._placed:
-                self._note([self._dispatcher.prepare(build)])
-        return replace(
-            request,
-            builds=[self._as_there(build) for build in request.builds],
-            controls=[self._as_there(build) for build in request.controls if build.identity not in request.unusable],
-        )
-
-    def _as_there(self, build: Build) -> Build:
-        """The build with what it can use where its runs are made, where that is known."""
-        if (placed := self._placed.get(build.identity)) is None:
-            return build
-        there = placed.build
-        return replace(
-            build,
-            devices=there.devices,
-            capability=there.capability,
-            device_name=there.device_name,
-            driver=there.driver,
-        )
-
-    def _note(self, placed: Sequence[Placed]) -> None:
+    def _note(self, builds: Iterable[Build]) -> None:
         """Write builds and where they run, before the first run."""
-        self._placed |= {one.build.identity: one for one in placed}
-        self.ledger.note_builds(placed)
-        self._environments |= {one.build.identity: environment_key(one.where.items()) for one in placed}
+        self._placed |= {build.identity: placed_here(build) for build in builds}
+        self._environments |= self.ledger.note_builds(self._placed.values())
 
     def _batch(self, case: Case, build: Build, number: int) -> Batch:
         return Batch(case, build, self._environments[build.identity], number)
 
     def _decided_in_order(self, request: SweepRequest, todo: Mapping[str, Sequence[Batch]]) -> Iterator[Cell]:
-        """Portion by portion. A bug that was not seen without a control waits while another build may yet show it."""
+        """Build by build. A bug that was not seen without a control waits while another build may yet show it."""
         waiting: list[Cell] = []
         shown: set[str] = set()
-        one = len(request.builds) == 1
         last = request.builds[-1].identity
-        for batches in self._portions([todo[build.identity] for build in request.builds]):
-            for cell in self._targets(batches, request):
+        for build in request.builds:
+            for cell in self._targets(todo[build.identity], request):
                 if cell.decision.verdict == "occurs":
                     shown.add(cell.case.hash)
-                # of builds that run side by side none is the last
-                is_last = cell.build.identity == last and (one or not self._dispatcher.side_by_side)
-                if lacks_control(cell) and (cell.case.hash in shown or not is_last):
+                if lacks_control(cell) and (cell.case.hash in shown or build.identity != last):
                     waiting.append(cell)
                 else:
                     yield cell
@@ -209,12 +186,8 @@ class Executor:
         known = {key: cell for key, cell in known.items() if key not in outdated}
         unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}
         bad = self.ledger.seen_bad(unseen)
-        served = control_builds(list(unseen.values()), request.controls, bad, self._dispatcher.memory())
+        served = control_builds(list(unseen.values()), request.controls, bad)
         return {key: cell for key, cell in known.items() if cell.case.hash not in served or not lacks_control(cell)}
-
-    def _portions(self, by_build: Sequence[Sequence[Batch]]) -> list[Sequence[Batch]]:
-        """What is asked of the dispatcher in one call: one build, or all of them."""
-        return [[batch for own in by_build for batch in own]] if self._dispatcher.side_by_side else list(by_build)
 
     def _second_look(self, request: SweepRequest, cells: Sequence[Cell]) -> Iterator[Cell]:
         """Where a case was not seen, but this sweep has found a build that shows it: that build is the control."""
@@ -238,13 +211,11 @@ class Executor:
         """
         bad = self.ledger.seen_bad({case.hash for case in request.cases})
         by_build: dict[str, list[Batch]] = defaultdict(list)
-        chosen = control_builds(request.cases, request.controls, bad, self._dispatcher.memory())
+        chosen = control_builds(request.cases, request.controls, bad)
         for case_hash, build in chosen.items():
             if case_hash not in cases:
                 continue
-            if build.identity not in self._placed:
-                self._note([self._dispatcher.prepare(build)])
-            batch = self._batch(cases[case_hash], self._as_there(build), request.batch)
+            batch = self._batch(cases[case_hash], build, request.batch)
             batch.plan_control(self._rules)
             self._expect(batch)
             by_build[build.identity].append(batch)
@@ -261,7 +232,7 @@ class Executor:
             return
         possible = []
         for batch in batches:
-            reason = cannot_run_here(batch.case, batch.build, self._dispatcher.memory())
+            reason = cannot_run_here(batch.case, batch.build)
             if reason is None:
                 possible.append(batch)
             else:
@@ -301,14 +272,15 @@ class Executor:
                 left.append(batch)
         if not left:
             return
-        for batch, made in self._dispatcher.run(left, self._rules, request.jobs):
-            self.ledger.keep(batch, made.attempt, made.result, made.observation, made.number)
-            if made.attempt.inject:
-                continue
-            if len(batch.seen) <= batch.planned:
-                self._progress.advanced(1)
-            if batch.is_settled(self._rules):
-                yield self._settled(batch)
+        with self._machine.shares(left) as shares:
+            for batch, made in Schedule(shares, self._rules, request.jobs, self._progress.said).run():
+                self.ledger.keep(batch, made.attempt, made.result, made.observation, made.number)
+                if made.attempt.inject:
+                    continue
+                if len(batch.seen) <= batch.planned:
+                    self._progress.advanced(1)
+                if batch.is_settled(self._rules):
+                    yield self._settled(batch)
         self.ledger.commit()
 
     def _plan(self, batch: Batch, controls: Mapping[str, Control]) -> None:

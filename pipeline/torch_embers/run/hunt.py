@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from torch_embers import resources, toml_models
-from torch_embers.builds.registry import environment_text
+from torch_embers.builds.registry import environment_text, placed_here
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
-from torch_embers.run.dispatch import Zygote
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
+from torch_embers.run.work import WHOLE, Machine
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from contextlib import AbstractContextManager
 
-    from torch_embers.builds.registry import Build
-    from torch_embers.run.dispatch import Dispatcher, Zygotes
+    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.run.cluster import Cluster
+    from torch_embers.run.work import Shard
+    from torch_embers.sandbox.runner import Runner
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"
 """PyTorch's database of operators and samples; the zygote imports it once."""
@@ -50,6 +55,7 @@ class HuntRequest:
         modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
         jobs: operators at a time on one machine.
         device: on which the operators are called; one that the build can use.
+        shard: which of the operators.
     """
 
     ops: Sequence[str]
@@ -58,6 +64,7 @@ class HuntRequest:
     modes: Sequence[str] = MODES
     jobs: int = 1
     device: str = "cpu"
+    shard: Shard = WHOLE
 
 
 def rules() -> Rules:
@@ -65,45 +72,80 @@ def rules() -> Rules:
     return toml_models.load(Rules, "hunt.toml")
 
 
-def zygote() -> Zygote:
-    """What operators are run from: it has imported PyTorch's samples."""
-    return Zygote(preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
+def runner_on(build: Build, machine: Machine) -> AbstractContextManager[Runner]:
+    """What operators are run by: its zygotes have imported PyTorch's samples."""
+    return machine.on(build, preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
 
 
-def hunt(build: Build, request: HuntRequest, dispatcher: Dispatcher) -> Iterator[Hunted]:
+@dataclass(frozen=True, slots=True)
+class HuntPlan:
+    """A hunt whose shards the nodes of a cluster make.
+
+    Attributes:
+        build: as the driver has it.
+        scripts: names of the operators.
+        unsandboxed: let them run with the node's rights where it has no sandbox.
+    """
+
+    build: Build
+    request: HuntRequest
+    scripts: Sequence[str]
+    unsandboxed: bool
+    is_hostile: ClassVar = False
+
+    @property
+    def builds(self) -> Sequence[Build]:
+        """The one build."""
+        return [self.build]
+
+    def make(self, shard: Shard, registry: Registry) -> list[Hunted]:
+        """What came of the operators of a shard."""
+        [own, *_] = [build for build in registry.installed() if build.identity == self.build.identity]
+        with tempfile.TemporaryDirectory(prefix="embers-shard-") as folder:
+            request = replace(self.request, ops=self.scripts, out=Path(folder), shard=shard)
+            done = list(hunt(own, request, Machine(registry, self.unsandboxed)))
+        for one in done:
+            one.build = self.build.name
+        return done
+
+
+def hunt(build: Build, request: HuntRequest, machine: Machine, cluster: Cluster | None = None) -> Iterator[Hunted]:
     """Sweep a build and yield each operator; the journal holds it before it is yielded, and is not run again.
 
     Args:
         build: whose operators are called.
         request: which of them, and how.
-        dispatcher: makes the runs; the journal is written here, wherever they are made.
+        machine: makes the runs.
+        cluster: its nodes make them, where it is given.
 
     Raises:
         InputError: an operator, dtype or device is unknown, or the folder of the journal cannot be used.
         SandboxError: no sandbox can be had, or the build has no database of samples.
-        BuildError, ClusterError: as of the dispatcher.
+        BuildError: the build is gone, or has become another one.
     """
     check_device(request.device, build, request.modes)
-    try:
-        request.out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out {request.out}: {error.strerror}: name a folder that can be written") from error
-    journal = Journal(request.out / FILE)
+    journal = _journal(request.out)
     done = {one.key: one for one in journal.read()}
-    with dispatcher.zygotes(build, zygote()) as zygotes:
+    with runner_on(build, machine) as runner:
         modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
-        names = samples_of(zygotes)
+        names = samples_of(runner)
         if not {"kernels", MALFORMED} & set(modes):
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
-        version, where = digest(), environment_text(zygotes.where)
+        version, where = digest(), environment_text(placed_here(build).where)
         asked = [
             Hunted(build.name, op, dtype, modes, version, where, build.public_version, request.device)
             for op, dtype in wanted
+            if request.shard.has(op)
         ]
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
-        for one in hunt_groups.sweep(zygotes, left, request.jobs, rules().limits):
+        if cluster is None:
+            found = hunt_groups.sweep(runner, left, request.jobs, rules().limits)
+        else:
+            plan = HuntPlan(build, request, list({one.op for one in left}), machine.unsandboxed)
+            found = chain.from_iterable(cluster.run(plan, request.jobs))
+        for one in found:
             if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
                 journal.append(one)
             yield one
@@ -158,7 +200,7 @@ def _full_name(op: str, known: Iterable[str]) -> str:
     raise InputError(f"no operator {op!r} among the samples of this build: {advice}")
 
 
-def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
+def samples_of(runner: Runner) -> dict[str, list[str]]:
     """Operators of which a build has samples, with the dtypes of each.
 
     Raises:
@@ -166,7 +208,7 @@ def samples_of(zygotes: Zygotes) -> dict[str, list[str]]:
     """
     why = ""
     code = bundle.script("hunt", "names", {})
-    for result in zygotes.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
+    for result in runner.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
         for names in cells.unpack(result.stdout):
             return dict(names)
         if lacks := _LACKS.search(result.stderr):
@@ -186,3 +228,30 @@ def journal_in(out: Path) -> list[Hunted]:
     if not (out / FILE).is_file():
         raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
     return Journal(out / FILE).read()
+
+
+def merge(folder: Path, out: Path) -> int:
+    """Add to a journal what stands in another and not in it; how many operators that were.
+
+    Args:
+        folder: of the other journal.
+        out: folder of the journal, made where it is not there.
+
+    Raises:
+        InputError: there is no other journal, or the folder cannot be used.
+    """
+    journal = _journal(out)
+    known = {one.key for one in journal.read()}
+    new = [one for one in journal_in(folder) if one.key not in known]
+    for one in new:
+        journal.append(one)
+    return len(new)
+
+
+def _journal(out: Path) -> Journal:
+    """The journal of a folder, which is made where it is not there."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {out}: {error.strerror}: name a folder that can be written") from error
+    return Journal(out / FILE)

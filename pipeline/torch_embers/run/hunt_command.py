@@ -15,10 +15,10 @@ from torch_embers.oracles.cells import ALL_MODES
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run import hunt, hunt_coverage, hunt_draft
-from torch_embers.run.command import chosen_builds
+from torch_embers.run.command import chosen_builds, cluster_at
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
-from torch_embers.run.where import HERE, opened
+from torch_embers.run.work import WHOLE, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_known import Known
     from torch_embers.run.hunt_rows import Hunted
-    from torch_embers.run.where import Where
+    from torch_embers.run.work import Shard
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""
@@ -94,8 +94,9 @@ def run(
     jobs: int,
     *,
     unsandboxed: bool,
-    where: Where = HERE,
     device: str = "cpu",
+    shard: Shard = WHOLE,
+    address: str | None = None,
 ) -> Reached:
     """Hunt on builds.
 
@@ -107,15 +108,13 @@ def run(
     wanted = modes.split(",")
     if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
         raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
-    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device)
+    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device, shard)
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
-    with (
-        ProgressBar("hunting") as progress,
-        opened(where, registry, progress, jobs=jobs, unsandboxed=unsandboxed) as dispatcher,
-    ):
+    machine = Machine(registry, unsandboxed)
+    with ProgressBar("hunting") as progress, cluster_at(address, shard, progress) as cluster:
         for build in chosen_builds(registry, builds):
-            for one in hunt.hunt(build, request, dispatcher):
+            for one in hunt.hunt(build, request, machine, cluster):
                 reached.done.append(one)
                 progress.advanced(1)
     return reached

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_embers.oracles.cells import Cell
-    from torch_embers.run.dispatch import Zygotes
     from torch_embers.run.hunt_rows import Hunted
-    from torch_embers.sandbox.runner import RunResult
+    from torch_embers.sandbox.runner import Runner, RunResult
 
 NO_EVIDENCE = "sandbox_error"
 """What the end of an operator begins with that says nothing about it: it is run again next time."""
@@ -40,19 +39,19 @@ class Limits(toml_models.Explained):
     malformed: float
 
 
-def sweep(zygotes: Zygotes, left: Sequence[Hunted], jobs: int, limits: Limits) -> Iterator[Hunted]:
+def sweep(runner: Runner, left: Sequence[Hunted], jobs: int, limits: Limits) -> Iterator[Hunted]:
     """Run operators and yield each when it is done; those that ended their process come last, with a case for each."""
     waiting = [list(left[at : at + limits.group]) for at in range(0, len(left), limits.group)]
     died: list[Hunted] = []
     while waiting:
         again: list[list[Hunted]] = []
-        for result in zygotes.run([_attempt(str(at), group, limits) for at, group in enumerate(waiting)], jobs):
+        for result in runner.run([_attempt(str(at), group, limits) for at, group in enumerate(waiting)], jobs):
             done, groups = sort(waiting[int(result.key)], result)
             again += groups
             died += [one for one in done if one.crashes]
             yield from (one for one in done if not one.crashes)
         waiting = again
-    _explain(zygotes, died, jobs, limits)
+    _explain(runner, died, jobs, limits)
     yield from died
 
 
@@ -119,11 +118,11 @@ def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | Non
     return Attempt(key, code, "hunt.py", timeout=timeout, memory=limits.memory)
 
 
-def _explain(zygotes: Zygotes, died: Sequence[Hunted], jobs: int, limits: Limits) -> None:
+def _explain(runner: Runner, died: Sequence[Hunted], jobs: int, limits: Limits) -> None:
     """Ask once more for each call that ended the process, now with its arguments printed before."""
     places = [(one, at) for one in died for at in range(len(one.crashes))]
     asked = [_attempt(str(n), [one], limits, one.crashes[at].cell) for n, (one, at) in enumerate(places)]
-    for result in zygotes.run(asked, jobs):
+    for result in runner.run(asked, jobs):
         one, at = places[int(result.key)]
         cases = [row["case"] for row in cells.unpack(result.stdout) if "case" in row]
         if cases and result.signal:

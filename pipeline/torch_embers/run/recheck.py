@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
     from torch_embers.run.status import BackendKey, ItemKey, Status
     from torch_embers.run.verdict import Verdict
+    from torch_embers.run.work import Machine
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -256,7 +256,7 @@ class Recheck:
 def recheck(
     store: Store,
     writer: Writer,
-    dispatcher: Dispatcher,
+    machine: Machine,
     cases: Sequence[Case],
     request: RecheckRequest,
     progress: Progress,
@@ -277,7 +277,7 @@ def recheck(
     if str(ahead):
         progress.said(str(ahead))
     chosen = [c for c in cases if any(_is_wanted(items.get(key), request.only) for key in c.issues)]
-    executor = Executor(store, writer, dispatcher, progress, rules)
+    executor = Executor(store, writer, machine, progress, rules)
     usable = Usable(executor, progress)
     due = naive_utc() - timedelta(days=request.every)
     cells = _sweep(usable, chosen, request, due)

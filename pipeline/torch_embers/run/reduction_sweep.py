@@ -20,6 +20,7 @@ from torch_embers.repro.minimize import MinimizeError, require_reducer
 from torch_embers.run import reduction
 from torch_embers.run.batch import cannot_run_here
 from torch_embers.run.command import chosen_builds
+from torch_embers.run.work import WHOLE
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import RunsStoppedError
 from torch_embers.store import rows
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.reduction import Reduction
+    from torch_embers.run.work import Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -48,12 +50,14 @@ class SweepRequest:
         jobs: scripts at a time.
         most: scripts in all; the others wait for the next call. None for no bound.
         minutes: of one script, then it stops with what it has.
+        shard: which of the scripts.
     """
 
     build: str | None = None
     jobs: int = 1
     most: int | None = None
     minutes: float = 15.0
+    shard: Shard = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,8 @@ def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
         BuildError, InputError, StoreError: as of their makers.
     """
     build = chosen_builds(registry, [request.build] if request.build else [])[-1]
-    scripts = [case for case in bank.load(store) if case.origin == "extracted" and case.oracle != "self"]
+    extracted = [case for case in bank.load(store) if case.origin == "extracted" and case.oracle != "self"]
+    scripts = [case for case in extracted if request.shard.has(case.hash)]
     possible = [case for case in scripts if not case.review and cannot_run_here(case, build) is None]
     with store.read() as connection:
         done = set(connection.execute(_DONE, [build.identity]).fetchall())

@@ -24,7 +24,7 @@ from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
 from torch_embers.run.script import script_of
 from torch_embers.run.usable import Usable
-from torch_embers.run.where import HERE, Where, opened
+from torch_embers.run.work import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -192,13 +192,11 @@ class ReleaseRequest:
         version: of the candidate, or the name of its build.
         jobs: runs at a time.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
-        where: what makes the runs.
     """
 
     version: str
     jobs: int = 1
     unsandboxed: bool = False
-    where: Where = HERE
 
 
 def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, progress: Progress) -> Comparison:
@@ -212,13 +210,10 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
     candidate = registry.find(asked.version)
     installed = registry.installed()
     predecessor = predecessor_of(installed, candidate)
-    with (
-        opened(asked.where, registry, progress, jobs=asked.jobs, unsandboxed=asked.unsandboxed) as dispatcher,
-        store.writer("recheck") as writer,
-    ):
+    with store.writer("recheck") as writer:
         shipped.load(writer)
-        cases = runnable_here(bank.load(store), progress, dispatcher.proof)
-        executor = Executor(store, writer, dispatcher, progress)
+        cases = runnable_here(bank.load(store), progress)
+        executor = Executor(store, writer, Machine(registry, asked.unsandboxed, progress), progress)
         usable = Usable(executor, progress)
         cells = usable.sweep(SweepRequest(cases, [predecessor, candidate], installed, asked.jobs))
         for build in (predecessor, candidate):

@@ -13,17 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.run.turns import attempt_of, take
 from torch_embers.run.verdict import TIMED, observe
-from torch_embers.sandbox.runner import Worker, drive
+from torch_embers.sandbox.runner import Attempt, Worker, drive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.run.batch import Batch
-    from torch_embers.run.turns import Made
-    from torch_embers.run.verdict import Rules
-    from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+    from torch_embers.run.verdict import Observation, Rules
+    from torch_embers.sandbox.runner import Runner, RunResult
 
 SHORT, LONG = 0.05, 5.0
 """Seconds that a run is taken to last before one was made: of a case that watches a clock or memory, the longer."""
@@ -33,6 +31,22 @@ IDLE_AFTER, IDLE_SHARE = 1.0, 0.25
 """A run sleeps that lasts this long (seconds) and neither uses nor waits for a processor in more of it than this."""
 SPARE = 1
 """Workers beyond the number of jobs, for while others sleep: each holds a zygote in memory."""
+LEAST_MEMORY = 4 << 30
+"""Bytes that every run may take; a case that says that it needs more gets more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run that has ended and counts.
+
+    Attributes:
+        number: its place among the runs of the batch, or among those with an injected fault, from 0.
+    """
+
+    attempt: Attempt
+    result: RunResult
+    observation: Observation
+    number: int
 
 
 @dataclass(eq=False, slots=True)
@@ -165,7 +179,7 @@ class Schedule:
         if seat.course is None:
             return None
         seat.inject = seat.course.batch.wants_injection(seat.course.turn, self._rules)
-        seat.attempt = attempt_of("", seat.course.batch, seat.course.turn, inject=seat.inject)
+        seat.attempt = _attempt(seat.course.batch, seat.course.turn, inject=seat.inject)
         return seat.attempt
 
     def _release(self, seat: Seat) -> None:
@@ -222,4 +236,25 @@ class Schedule:
             busy = f"it waited for a processor in {result.waited:.0f} of {result.duration:.0f} s"
             self._said(f"{course.batch.case.name} is run again: {busy}")
             return None
-        return take(course.batch, attempt, result, observe(course.batch.case, result), self._rules)
+        batch, observation = course.batch, observe(course.batch.case, result)
+        if attempt.inject:
+            batch.injected.append(observation)
+        else:
+            batch.take(observation, self._rules)
+        return Made(attempt, result, observation, (len(batch.injected) if attempt.inject else batch.made) - 1)
+
+
+def _attempt(batch: Batch, turn: int, *, inject: bool) -> Attempt:
+    """The next run of a batch in a turn."""
+    case = batch.case
+    return Attempt(
+        key="",
+        code=case.code,
+        name=f"{case.name}.py",
+        seed=batch.seed(turn, len(batch.injected) if inject else batch.made),
+        timeout=case.timeout,
+        memory=max(LEAST_MEMORY, case.memory),
+        threads=case.threads,
+        finalise=case.finalise,
+        inject=inject,
+    )

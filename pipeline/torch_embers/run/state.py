@@ -1,9 +1,10 @@
-"""What a re-check must remember, as a folder of Parquet files: for runners without a disk of their own.
+"""What a database knows by its own runs, as a sealed folder of Parquet files that is merged into others by key.
 
-Verdicts, runs, statuses and announcements of a database's own runs. A runner loads the folder of the last run into its
-database, re-checks, and saves the folder for the next one: nothing is run or announced twice. The folder is replaced as
-a whole, a manifest seals every file in it, and one re-check at a time holds it: of two that load the same folder, the
-second would save its own over what the first has announced.
+Verdicts, runs, statuses and announcements. A runner without a disk of its own loads the folder of the last re-check,
+re-checks, and saves the folder for the next one: nothing is run or announced twice. A shard of a plan leaves its runs
+in such a folder, and those of all shards are merged into one database; what is there already is not added again. The
+folder is replaced as a whole, a manifest seals every file in it, and one command at a time holds it: of two that load
+the same folder, the second would save its own over what the first has announced.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch_embers.store.connection import STRUCK
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from torch_embers.store.store import Store
@@ -34,23 +35,40 @@ if TYPE_CHECKING:
 
 MANIFEST = "state.json"
 FORMAT, VERSION = "embers re-check state", 1
+_USED = (
+    "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM oracle_runs "
+    "UNION SELECT {0} FROM verdicts WHERE provenance = 'own')"
+)
 OWN = {
-    "builds": "FROM builds SEMI JOIN runs USING (build)",
-    "environments": "FROM environments SEMI JOIN runs USING (environment)",
-    "runs": "SELECT * REPLACE ('' AS stdout, '' AS stderr) FROM runs",
+    "builds": _USED.format("build"),
+    "environments": _USED.format("environment"),
+    "runs": "FROM runs WHERE $scripts IS NULL OR list_contains($scripts, case_hash)",
     "verdicts": "FROM verdicts WHERE provenance = 'own'",
     "status_history": "FROM status_history WHERE provenance = 'own'",
     "announcements": "FROM announcements",
+    "oracle_findings": "FROM oracle_findings",
+    "oracle_runs": "FROM oracle_runs",
+    "edits": "FROM edits SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
+    "artifacts": "FROM artifacts SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
+    "reductions": "FROM reductions",
 }
-"""What is kept, by table. Outputs of runs decide nothing and are left out."""
+"""What is kept, by table; ``$scripts`` are the hashes of the cases whose runs are wanted, NULL for all."""
 KEYS = {
     "builds": ("build",),
     "environments": ("environment",),
     "runs": ("case_hash", "build", "environment", "batch", "planted", "attempt"),
+    "verdicts": ("case_hash", "build", "environment", "batch", "verdict", "k", "n"),
     "announcements": ("repo", "number", "backend", "kind", "announced_at"),
+    "oracle_runs": ("run",),
+    "artifacts": ("name", "kind"),
+    "reductions": ("name", "build"),
 }
 """Tables whose rows have a key, that of an announcement is its id in the feed; of all others equal rows are the same
 row."""
+PARTS = {"oracle_findings": ("oracle_runs", ("run",)), "edits": ("artifacts", ("name", "kind"))}
+"""Tables whose rows are parts of a row of another table: they come with it, so they are merged before it."""
+LATER = {"oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
+"""Tables that folders from before 27 November 2026 have not."""
 MOMENTS = {
     "runs": ("case_hash", "build", "environment", "planted", "attempt", "ran_at"),
     "verdicts": ("case_hash", "build", "environment", "verdict", "k", "n", "decided_at"),
@@ -67,24 +85,58 @@ WHERE NOT announcements.is_told AND loaded.is_told AND {same}
 
 
 @contextmanager
-def held(folder: Path | None) -> Iterator[None]:
-    """Keep other re-checks from this folder while the block runs, and mend what a killed one left; None for no folder.
+def held(folder: Path | None, who: str) -> Iterator[None]:
+    """Keep others from this folder while the block runs, and mend what a killed one left; None for no folder.
 
     Raises:
         InputError: the folder is something else, or cannot be looked at.
-        StoreBusyError: another re-check holds it; the message names it.
+        StoreBusyError: another command holds it; the message names it.
         StoreError: nothing can be written beside it.
     """
     if folder is None:
         yield
         return
     place = _place(folder)
-    with lock.writer_lock(place, "recheck --state"):
+    with lock.writer_lock(place, f"{who} --state"):
         try:
             folders.mend(place)
         except OSError as error:
             raise InputError(f"--state {folder} cannot be written: {error.strerror}") from error
         yield
+
+
+@contextmanager
+def kept(store: Store, writer: Writer, folder: Path | None) -> Iterator[None]:
+    """Load what a folder holds, and save all to it when the block ends, also by an error; None for no folder.
+
+    Raises:
+        InputError, StoreError: as ``load`` and ``save``.
+    """
+    if folder is None:
+        yield
+        return
+    load(writer, folder)
+    try:
+        yield
+    finally:
+        save(store, folder)
+
+
+def packed(store: Store, scripts: Sequence[str] | None = None) -> dict[str, bytes]:
+    """The files of a state by name: of all that a database knows, or with the runs of these cases alone, by hash.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    files, sealed = {}, {}
+    with store.read() as connection:
+        for name, query in OWN.items():
+            asked = {"scripts": scripts} if "$scripts" in query else {}
+            table: pa.Table = connection.sql(query, params=asked).to_arrow_table()
+            content = files[f"{name}.parquet"] = _parquet(table)
+            sealed[name] = {"rows": table.num_rows, "sha256": sha256(content).hexdigest()}
+    manifest = {"format": FORMAT, "version": VERSION, "tables": sealed}
+    return files | {MANIFEST: orjson.dumps(manifest, option=orjson.OPT_INDENT_2)}
 
 
 def save(store: Store, folder: Path) -> None:
@@ -95,18 +147,11 @@ def save(store: Store, folder: Path) -> None:
         StoreError: the database cannot be read.
     """
     place = _place(folder)
-    files, sealed = {}, {}
-    with store.read() as connection:
-        for name, query in OWN.items():
-            table: pa.Table = connection.sql(query).to_arrow_table()
-            files[name] = _parquet(table)
-            sealed[name] = {"rows": table.num_rows, "sha256": sha256(files[name]).hexdigest()}
-    manifest = {"format": FORMAT, "version": VERSION, "tables": sealed}
+    files = packed(store)
     try:
         with folders.replaced(place) as made:
             for name, content in files.items():
-                (made / f"{name}.parquet").write_bytes(content)
-            (made / MANIFEST).write_bytes(orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+                (made / name).write_bytes(content)
     except OSError as error:
         raise InputError(f"--state {folder} cannot be written: {error.strerror}") from error
 
@@ -125,10 +170,23 @@ def load(writer: Writer, folder: Path) -> int:
     try:
         if not place.exists() or not any(place.iterdir()):
             return 0
-        tables = _read(folder, place)
+        files = {path.name: path.read_bytes() for path in place.iterdir()}
     except OSError as error:
         raise InputError(f"--state {folder} cannot be read: {error.strerror or error}") from error
-    tables = _renewed(folder, tables)
+    return merge(writer, files, folder)
+
+
+def merge(writer: Writer, files: Mapping[str, bytes], folder: Path) -> int:
+    """Bring the files of a state into a database, beside what it has; ``folder`` is for messages.
+
+    Returns:
+        How many rows were new.
+
+    Raises:
+        InputError: a file is missing, changed or of another embers.
+        StoreError: the database cannot be written.
+    """
+    tables = _renewed(folder, _read(folder, files))
     with writer.transaction() as connection:
         return sum(_merge(connection, folder, name, table) for name, table in tables.items())
 
@@ -162,19 +220,18 @@ def _place(folder: Path) -> Path:
     return place
 
 
-def _read(folder: Path, place: Path) -> dict[str, pa.Table]:
+def _read(folder: Path, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
     """The tables of a state, every byte of them checked."""
-    tables = _manifest(folder, (place / MANIFEST).read_bytes())
+    tables = _manifest(folder, files[MANIFEST])
     made = {}
-    for name in OWN:
-        path = place / f"{name}.parquet"
-        content = path.read_bytes() if path.is_file() else b""
+    for name in (name for name in OWN if name in tables):
+        content = files.get(f"{name}.parquet", b"")
         if sha256(content).hexdigest() != tables[name].get("sha256"):
-            raise _damaged(folder, f"{path.name} is missing or not as it was written")
+            raise _damaged(folder, f"{name}.parquet is missing or not as it was written")
         try:
             made[name] = pq.read_table(io.BytesIO(content))
         except (pa.ArrowException, OSError) as error:
-            raise _damaged(folder, f"{path.name} is no Parquet file") from error
+            raise _damaged(folder, f"{name}.parquet is no Parquet file") from error
     return made
 
 
@@ -182,7 +239,9 @@ def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:
     try:
         manifest = orjson.loads(content)
         kind, version, tables = manifest["format"], manifest["version"], manifest["tables"]
-        is_whole = all(isinstance(tables[name], dict) for name in OWN)
+        is_whole = OWN.keys() - LATER <= tables.keys() <= OWN.keys() and all(
+            isinstance(one, dict) for one in tables.values()
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(folder, f"{MANIFEST} is not what embers writes") from error
     if kind != FORMAT or version != VERSION or not is_whole:
@@ -197,14 +256,15 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
     required = {column for column, is_nullable in columns.items() if not is_nullable}
     if not required <= has <= columns.keys():
         raise _damaged(folder, f"{name}.parquet has other columns than this version of embers")
-    key = KEYS.get(name, [column for column in table.column_names if column != NUMBER])
-    same = _equal(name, key)
+    own = name, KEYS.get(name, [column for column in table.column_names if column != NUMBER])
+    whole, key = PARTS.get(name, own)
+    same = _equal(whole, key)
     if name in MOMENTS:
         same = f"(({same}) OR ({_equal(name, MOMENTS[name])}))"
     try:
         connection.register("loaded", table)
         added = connection.execute(
-            f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {name} WHERE {same})"
+            f"INSERT INTO {name} BY NAME FROM loaded WHERE NOT EXISTS (FROM {whole} WHERE {same})"
         ).fetchall()
         if name == "announcements" and "is_told" in has:  # a database that is older than the state
             connection.execute(_TOLD.format(same=same))
@@ -217,6 +277,7 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
 
 
 def _equal(name: str, columns: Iterable[str]) -> str:
+    """Whether a row of a table has the values of a loaded one."""
     return " AND ".join(f"{name}.{column} IS NOT DISTINCT FROM loaded.{column}" for column in columns)
 
 

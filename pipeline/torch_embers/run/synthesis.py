@@ -22,7 +22,7 @@ from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.named_operators import named_dtypes, named_operators
 from torch_embers.run import hunt
 from torch_embers.run.command import chosen_builds
-from torch_embers.run.dispatch import LocalDispatcher
+from torch_embers.run.work import Machine
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.oracles.finding import Finding
     from torch_embers.progress import Progress
-    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -110,17 +109,17 @@ def run(
     """
     registry = Registry(settings.builds_dir)
     target = chosen_builds(registry, [build] if build else [])[-1]
-    dispatcher = LocalDispatcher(registry, progress)
+    machine = Machine(registry)
     with store.writer("link-repros") as writer, tempfile.TemporaryDirectory(prefix="embers-synthesis-") as folder:
         with store.read() as connection:
             reports = reports_of(connection, settings.repo, numbers, bodies=True)
-        made = list(synthesize(reports, target, Path(folder), jobs, progress, dispatcher))
+        made = list(synthesize(reports, target, Path(folder), jobs, progress, machine))
         keep(writer, made)
     return made
 
 
 def synthesize(
-    reports: Sequence[Report], build: Build, out: Path, jobs: int, progress: Progress, dispatcher: Dispatcher
+    reports: Sequence[Report], build: Build, out: Path, jobs: int, progress: Progress, machine: Machine
 ) -> Iterator[Synthesized]:
     """Look for the bugs of reports on a build that is known to have them.
 
@@ -130,13 +129,13 @@ def synthesize(
         out: folder of the journal; operators that stand there are not run again.
         jobs: runs at a time.
         progress: counts the reports.
-        dispatcher: makes the runs.
+        machine: makes the runs.
 
     Raises:
         SandboxError: no sandbox can be had, or the build has no database of samples.
     """
-    with dispatcher.zygotes(build, hunt.zygote()) as zygotes:
-        known = hunt.samples_of(zygotes)
+    with hunt.runner_on(build, machine) as runner:
+        known = hunt.samples_of(runner)
     wanted = {one.number: named_operators(one.text, known) for one in reports}
     progress.expects(len(reports))
     for report in reports:
@@ -146,7 +145,7 @@ def synthesize(
             fitting = [name for name in operators if dtype in known[name]]
             if fitting:
                 request = hunt.HuntRequest(fitting, [dtype], out, jobs=jobs)
-                exact = [one for one in hunt.hunt(build, request, dispatcher) if one.op in fitting]
+                exact = [one for one in hunt.hunt(build, request, machine) if one.op in fitting]
                 findings += [found for one in exact for found in one.all_findings()]
         findings.sort(key=lambda found: (SEVERITIES.index(found.severity), not found.reproducer, len(found.reproducer)))
         yield Synthesized(report, build, operators, findings, case_of(report, build, findings))

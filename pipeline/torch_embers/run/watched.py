@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -22,12 +21,13 @@ from torch_embers.oracles import attach, finding
 from torch_embers.repro import bank
 from torch_embers.repro.case import BLOCK_START, Case, CaseError, parse
 from torch_embers.run import shipped
+from torch_embers.run import state as states
 from torch_embers.run.batch import PROFILES, cannot_run_here
-from torch_embers.run.dispatch import warn_without_sandbox
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
-from torch_embers.sandbox import bundle, doctor
-from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
+from torch_embers.run.work import Machine, Work
+from torch_embers.sandbox import bundle
+from torch_embers.sandbox.runner import Attempt
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -68,6 +68,9 @@ HEADER = '''# /// script
 """What a plain script lacks of a case."""
 
 
+_MADE = """
+SELECT count(*) FROM oracle_runs WHERE name = ? AND case_hash = ? AND build = ? AND environment = ? AND oracles = ?
+"""
 _CRASHED = re.compile(r'(?m)^  File "([^"/<>]{1,200})", line (\d{1,6}) in ')
 """A frame of the script in what the interpreter writes when a signal ends it, the innermost first."""
 
@@ -123,14 +126,12 @@ class WatchRequest:
         cases: what to run.
         builds: where.
         jobs: runs at a time.
-        unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had.
     """
 
     oracles: Sequence[str]
     cases: Sequence[Case]
     builds: Sequence[Build] = field(default_factory=tuple)
     jobs: int = 1
-    unsandboxed: bool = False
 
 
 def script_of(path: Path) -> Case:
@@ -170,48 +171,42 @@ def run_watched(
     names = [name for name in request.cases if not is_script(name)]
     if not request.cases:
         raise InputError("name a case, an item or a script: `embers run CASE --oracle layout`")
-    with store.writer("run") as writer:
+    with (
+        states.held(request.state, "run"),
+        store.writer("run") as writer,
+        states.kept(store, writer, request.state),
+    ):
         if names:
             shipped.load(writer)
         cases = own + (bank.load(store, names, settings.repo) if names else [])
-        ledger = Ledger(store, writer)
-        environments = ledger.note_builds(map(placed_here, builds))
-        asked = WatchRequest(oracles, cases, builds, request.jobs, request.unsandboxed)
-        warn_without_sandbox(doctor.prove(), progress, unsandboxed=request.unsandboxed)
+        cases = [case for case in cases if request.shard.has(case.hash)]
+        environments = Ledger(store, writer).note_builds(map(placed_here, builds))
         progress.expects(len(cases) * len(builds))
-        for done in watch(asked, Registry(settings.builds_dir)):
+        machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
+        for done in watch(WatchRequest(oracles, cases, builds, request.jobs), machine):
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)
             yield done
 
 
-def watch(request: WatchRequest, registry: Registry) -> Iterator[Watched]:
-    """Run scripts under oracles, build by build, each in a process of its own; the database is left alone.
+def watch(request: WatchRequest, machine: Machine) -> Iterator[Watched]:
+    """Run scripts under oracles, each in a process of its own; the database is left alone.
 
     Raises:
         BuildError, SandboxError: as of their makers.
     """
+    rules = resources.load_toml("oracles.toml")
+    works = []
     for build in request.builds:
-        by_profile: dict[str, dict[str, Case]] = defaultdict(dict)
         for place, case in enumerate(request.cases):
             if reason := cannot_run_here(case, build):
                 yield Watched(case, build, request.oracles, "cannot_run", reason)
             else:
-                by_profile[PROFILES[case.origin]][str(place)] = case
-        with registry.using(build):
-            for profile, members in by_profile.items():
-                yield from _on_build(request, build, profile, members)
-
-
-def _on_build(request: WatchRequest, build: Build, profile: str, members: Mapping[str, Case]) -> Iterator[Watched]:
-    rules = resources.load_toml("oracles.toml")
-    attempts = [_attempt(key, case, request.oracles, rules) for key, case in members.items()]
-    with Runner(build.python, profile, doctor.prove(), preload=PRELOAD, unsandboxed=request.unsandboxed) as runner:
-        for ended in runner.run(attempts, request.jobs):
-            case = members[ended.key]
-            findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
-            result, detail = judged(case, ended, findings, looked)
-            yield Watched(case, build, request.oracles, result, detail, findings, looked, ended)
+                works.append(Work(case, build, _attempt(str(place), case, request.oracles, rules)))
+    for work, ended in machine.make(works, request.jobs):
+        findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
+        result, detail = judged(work.case, ended, findings, looked)
+        yield Watched(work.case, work.build, request.oracles, result, detail, findings, looked, ended)
 
 
 def _attempt(key: str, case: Case, oracles: Sequence[str], rules: Mapping[str, Any]) -> Attempt:
@@ -267,9 +262,8 @@ def _ended(case: Case, ended: RunResult) -> tuple[Result | None, str]:
 
 
 def _keep(writer: Writer, done: Watched, environment: str) -> None:
-    run = secrets.token_hex(8)
-    row = {
-        "run": run,
+    """Write a run; its key is that of the work, so that the same work of two machines is one run."""
+    row: dict[str, Any] = {
         "name": done.case.name,
         "case_hash": done.case.hash,
         "build": done.build.identity,
@@ -287,8 +281,11 @@ def _keep(writer: Writer, done: Watched, environment: str) -> None:
         "kernel": done.run.kernel if done.run else None,
         "ran_at": now_utc(),
     }
+    work = [row["name"], row["case_hash"], row["build"], environment, row["oracles"]]
     with writer.transaction() as connection:
-        rows.append(connection, "oracle_runs", [row])
+        [(attempt,)] = connection.execute(_MADE, work).fetchall()
+        run = blake2b(repr([*work, attempt]).encode(), digest_size=8).hexdigest()
+        rows.append(connection, "oracle_runs", [row | {"run": run}])
         rows.append(connection, "oracle_findings", [_row(run, *pair) for pair in enumerate(done.findings)])
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 
@@ -35,10 +35,6 @@ class Embedder(ABC):
         parts = (texts[start : start + CHUNK] for start in range(0, len(texts), CHUNK))
         made = [unit(self._encode([clean_text(text) for text in part])) for part in parts]
         return np.concatenate([np.empty((0, self.dim), np.float32), *made])
-
-    def encode_many(self, batches: Iterable[Sequence[str]]) -> Iterator[Vectors]:
-        """Embed batch after batch, in order; an embedder with many machines takes later batches meanwhile."""
-        return map(self.encode, batches)
 
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> Vectors:

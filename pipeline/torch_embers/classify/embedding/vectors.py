@@ -8,7 +8,6 @@ removes costs nothing.
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -189,17 +188,9 @@ def embed_items(
     if expects is not None:
         expects(len(places))
     embedded = refused = 0
-    waiting: deque[tuple[list[ItemText], dict[str, str]]] = deque()
-
-    def fresh_texts() -> Iterator[list[str]]:
-        for batch in _texts(store, places, variant):
-            coming = {key for _, texts in waiting for key in texts}
-            wanted = {item.text_hash: item.text for item in batch if item.text_hash and item.text_hash not in coming}
-            waiting.append((batch, _missing(store, embedder, wanted)))
-            yield list(waiting[-1][1].values())
-
-    for vectors in embedder.encode_many(fresh_texts()):
-        batch, fresh = waiting[0]  # until they are written, a later batch must not embed the same texts
+    for batch in _texts(store, places, variant):
+        fresh = _missing(store, embedder, {item.text_hash: item.text for item in batch if item.text_hash})
+        vectors = embedder.encode(list(fresh.values()))
         good = _finite(vectors)
         if good.size and not good.any() and not _finite(embedder.encode([PROBE])).all():
             raise InputError(f"{embedder.model_id} gives no finite vector: its weights are damaged, install it again")
@@ -211,7 +202,6 @@ def embed_items(
                 for item in batch
             ]
             table_rows.replace(connection, "model_texts", ("repo", "number", "variant"), texts)
-        waiting.popleft()
         embedded += int(good.sum())
         refused += int((~good).sum())
         if progress is not None:

@@ -1,4 +1,4 @@
-"""The builds of a list of places: found, installed where that is wanted, brought to where they run, removed after."""
+"""The builds of a list of places: found, installed where that is wanted, removed after."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_text
+from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_text, placed_here
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from torch_embers.progress import Progress
     from torch_embers.run.bisect.places import Place
     from torch_embers.run.bisect.request import BisectRequest
-    from torch_embers.run.dispatch import Dispatcher
     from torch_embers.settings import Settings
 
 
@@ -34,13 +33,9 @@ class BuildList:
         request: BisectRequest,
         index: str,
         progress: Progress,
-        dispatcher: Dispatcher,
     ) -> None:
         self.registry = Registry(settings.builds_dir)
         self.places = list(places)
-        self._dispatcher = dispatcher
-        self._where: dict[str, Mapping[str, object]] = {}
-        self._nowhere: set[str] = set()
         self._settings, self._request, self._index = settings, request, index
         self._progress = progress
         self._made: dict[str, int] = {}
@@ -59,7 +54,7 @@ class BuildList:
             except BuildError as error:
                 self._progress.said(f"{own.version} cannot be installed: {error}")
                 self._instead(place)
-        return self._there(self.places[place].build)
+        return self.places[place].build
 
     def _instead(self, place: int) -> None:
         """Go on with the next nightly of the same source; a place without one has failed."""
@@ -70,43 +65,18 @@ class BuildList:
             self.places[place] = other
             self._coming.pop(place, None)
 
-    def ready(self, place: int) -> Build | None:
-        """The build of a place that can be asked at once."""
-        build = self.places[place].build
-        return build if build is not None and self._placed(build) else None
-
-    def note(self, build: Build, where: Mapping[str, object]) -> None:
-        """Take note of where runs of a build were made."""
-        self._where[build.identity] = where
-
     def environments(self, asked: Iterable[int]) -> list[str]:
         """Where runs of these places were made, in words."""
         builds = [self.places[place].build for place in asked]
-        return sorted({environment_text(self._where[b.identity]) for b in builds if b and b.identity in self._where})
+        return sorted({environment_text(placed_here(build).where) for build in builds if build})
 
     def environment_keys(self, threads: int) -> list[str]:
-        """Of each place the key of where its runs will be made; empty where that is not known yet."""
-        found = [self._placed(place.build) if place.build else None for place in self.places]
-        return ["" if where is None else environment_key({**where, "threads": threads}.items()) for where in found]
-
-    def _placed(self, build: Build) -> Mapping[str, object] | None:
-        """Where runs of a build are made; None where it would have to be brought there first."""
-        if build.identity not in self._where and (found := self._dispatcher.survey([build])):
-            self._where[build.identity] = found[0].where
-        return self._where.get(build.identity)
-
-    def _there(self, build: Build | None) -> Build | None:
-        """The build, brought to where its runs are made; None where it cannot be had there."""
-        if build is None or build.identity in self._nowhere:
-            return None
-        if self._placed(build) is None:
-            try:
-                self.note(build, self._dispatcher.prepare(build).where)
-            except BuildError as error:
-                self._nowhere.add(build.identity)
-                self._progress.said(str(error))
-                return None
-        return build
+        """Of each place the key of where its runs will be made; empty where it has no build yet."""
+        builds = [place.build for place in self.places]
+        return [
+            environment_key({**placed_here(build).where, "threads": threads}.items()) if build else ""
+            for build in builds
+        ]
 
     def prefetch(self, places: Sequence[int]) -> None:
         """Begin to install what may be asked soon, in this order; drop what is no longer likely and has not begun."""

@@ -15,7 +15,7 @@ from torch_embers.run.bisect.request import check
 from torch_embers.run.bisect.searching import Bisector
 from torch_embers.run.bisect.sources import Sources
 from torch_embers.run.bisect.subjects import subject_of
-from torch_embers.run.where import opened
+from torch_embers.run.work import Machine
 
 if TYPE_CHECKING:
     from torch_embers.progress import Progress
@@ -35,19 +35,17 @@ def bisect(store: Store, settings: Settings, request: BisectRequest, progress: P
 
     Raises:
         InputError, BuildError: the request cannot be carried out, or its ends do not differ.
-        SandboxError, StoreError, ClusterError: as of their makers.
+        SandboxError, StoreError: as of their makers.
     """
     check(request)
     clone = Clone(request.clone) if request.clone is not None else None
-    sources, registry = Sources(clone), Registry(settings.builds_dir)
-    with (
-        opened(request.where, registry, progress, jobs=request.jobs, unsandboxed=request.unsandboxed) as dispatcher,
-        store.writer("bisect") as writer,
-    ):
+    sources = Sources(clone)
+    machine = Machine(Registry(settings.builds_dir), request.unsandboxed)
+    with store.writer("bisect") as writer:
         if request.name:
             shipped.load(writer)
         subject = subject_of(store, settings, request)
-        made = Bisector(store, writer, settings, subject, request, progress, dispatcher, sources).run()
+        made = Bisector(store, writer, settings, subject, request, progress, machine, sources).run()
         if clone is None or not made.innermost.last_change:
             return made
         try:

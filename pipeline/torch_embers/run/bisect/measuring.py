@@ -17,8 +17,6 @@ from typing import IO, TYPE_CHECKING, Literal, Protocol
 from torch_embers.builds.registry import BuildError
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import from_traceback
-from torch_embers.run.batch import control_builds
-from torch_embers.run.dispatch import Zygote
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.verdict import (
     SKIP,
@@ -33,7 +31,7 @@ from torch_embers.run.verdict import (
 from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build, Registry
@@ -41,9 +39,8 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.bisect.replies import Measure
     from torch_embers.run.bisect.search import History
-    from torch_embers.run.dispatch import Dispatcher
-    from torch_embers.run.ledger import Cell
     from torch_embers.run.verdict import Decision
+    from torch_embers.run.work import Machine
     from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -65,12 +62,6 @@ class Builds(Protocol):
 
     def of(self, place: int, /) -> Build | None:
         """The build of a place; None where there is none and none can be had."""
-
-    def ready(self, place: int, /) -> Build | None:
-        """The build of a place; None where it is not there now."""
-
-    def note(self, build: Build, where: Mapping[str, object], /) -> None:
-        """Take note of the environment in which runs of a build were made."""
 
 
 class Lasting:
@@ -98,12 +89,8 @@ class Lasting:
 class CaseMeasure:
     """Measures a case: a sweep over one build, so that controls, fresh starts and stored verdicts are those of `run`.
 
-    Where builds are better measured side by side, on the nodes of a cluster, the sweep also covers builds that may be
-    asked next. It goes on while the search decides, and ends when the search wants something else. This is done only
-    once a build is known that shows the bug: without one, a build is judged otherwise alone than beside others.
-
     Args:
-        places: finds the builds, and takes note of where their runs were made.
+        places: finds the builds.
         since: with ``batch``, verdicts from before do not count.
     """
 
@@ -111,7 +98,7 @@ class CaseMeasure:
         self,
         store: Store,
         writer: Writer,
-        dispatcher: Dispatcher,
+        machine: Machine,
         progress: Progress,
         case: Case,
         places: Builds,
@@ -124,77 +111,21 @@ class CaseMeasure:
         rules = Rules.load()
         sizes = {"control_batch": large_control, "slow_control_batch": large_control}
         self._executors = {
-            large: Executor(store, writer, dispatcher, progress, used)
+            large: Executor(store, writer, machine, progress, used)
             for large, used in ((False, rules), (True, rules.model_copy(update=sizes)))
         }
-        self._dispatcher, self._case, self._places = dispatcher, case, places
+        self._case, self._places = case, places
         self._jobs, self._batch, self._since = jobs, batch, since
-        self._soon: Sequence[int] = ()
-        self._live: _Live | None = None
-
-    def expect(self, places: Sequence[int]) -> None:
-        """Take note of what may be asked next."""
-        self._soon = places
-
-    def close(self) -> None:
-        """End what goes on."""
-        if self._live is not None:
-            self._live.cells.close()
-            self._live = None
 
     def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
         """Return the verdict of a sweep."""
         build = self._places.of(place)
         if build is None:
             return None
-        cell = None if fresh or self._live is None else self._live.wait_for(build, large=large)
-        if cell is None:
-            cell = self._measured(place, build, fresh=fresh, large=large)
-        if cell.where is not None:
-            self._places.note(build, cell.where)
-        return cell.decision
-
-    def _measured(self, place: int, build: Build, *, fresh: bool, large: bool) -> Cell:
-        """Begin a sweep, and wait for the cell of one build."""
-        self.close()
         executor, controls = self._executors[large], self._places.registry.installed()
-        builds = [build, *([] if fresh else self._beside(place, executor, controls))]
-        request = SweepRequest([self._case], builds, controls, self._jobs, self._batch, self._since)
-        self._live = _Live(executor.sweep(executor.afresh(request) if fresh else request), large)
-        cell = self._live.wait_for(build, large=large)
-        if len(builds) == 1:
-            self.close()
-        if cell is None:
-            raise AssertionError("a sweep without a cell of its build")
-        return cell
-
-    def _beside(self, place: int, executor: Executor, controls: Sequence[Build]) -> list[Build]:
-        """Builds to measure at the same time."""
-        bad = executor.ledger.seen_bad([self._case.hash])
-        dispatcher = self._dispatcher
-        if not dispatcher.side_by_side or not control_builds([self._case], controls, bad, dispatcher.memory()):
-            return []
-        found = (self._places.ready(one) for one in self._soon if one != place)
-        return [build for build in found if build is not None]
-
-
-class _Live:
-    """A sweep that goes on while the search decides what to ask next."""
-
-    def __init__(self, cells: Generator[Cell], large: bool) -> None:
-        self.cells, self._large = cells, large
-        self._reached: dict[str, Cell] = {}
-
-    def wait_for(self, build: Build, *, large: bool) -> Cell | None:
-        """The cell of a build; None where the sweep does not cover it."""
-        if large != self._large:
-            return None
-        while build.identity not in self._reached:
-            cell = next(self.cells, None)
-            if cell is None:
-                return None
-            self._reached[cell.build.identity] = cell
-        return self._reached[build.identity]
+        request = SweepRequest([self._case], [build], controls, self._jobs, self._batch, self._since)
+        [cell] = executor.sweep(executor.afresh(request) if fresh else request)
+        return cell.decision
 
 
 class ExitCodeMeasure:
@@ -247,7 +178,7 @@ Hang = Literal["bad", "skip"]
 
 
 def script_runs(
-    name: str, code: str, dispatcher: Dispatcher, places: Builds, *, timeout: float, hang_is: Hang
+    name: str, code: str, machine: Machine, *, timeout: float, hang_is: Hang
 ) -> Callable[[Build, int], Iterator[Observation]]:
     """Runs of a user's own script in the sandbox, three fresh starts a build.
 
@@ -257,10 +188,11 @@ def script_runs(
     def runs(build: Build, count: int) -> Iterator[Observation]:
         share = max(1, -(-count // Rules.load().zygotes))
         attempts = [Attempt(str(n), code, name, seed=n, timeout=timeout, finalise=True) for n in range(count)]
-        with dispatcher.zygotes(build, Zygote()) as zygotes:
-            places.note(build, zygotes.where)
-            for result in zygotes.in_order([attempts[at : at + share] for at in range(0, count, share)]):
-                yield _script_observation(result, hang_is)
+        with machine.on(build) as runner:
+            for at in range(0, count, share):
+                runner.restart()
+                for result in runner.run(attempts[at : at + share]):
+                    yield _script_observation(result, hang_is)
 
     return runs
 

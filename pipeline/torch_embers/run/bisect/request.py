@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.run.where import HERE, Where
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.run.bisect.measuring import Hang
-
-TIMED_HERE = "times are measured on this machine only: leave --executor and --address out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,6 @@ class BisectRequest:
         clone: of the repository, to list commits from.
         timeout: seconds of one run of a script or predicate.
         hang_is: what a run of these means that does not end in time.
-        where: what makes the runs.
     """
 
     name: str = ""
@@ -56,11 +52,10 @@ class BisectRequest:
     timeout: float = 0
     hang_is: Hang = "skip"
     unsandboxed: bool = False
-    where: Where = HERE
 
 
 def check(request: BisectRequest) -> None:
-    """Make sure that one thing is asked for, and where it can be run.
+    """Make sure that one thing is asked for.
 
     Raises:
         InputError: it is not so.
@@ -70,8 +65,6 @@ def check(request: BisectRequest) -> None:
         raise InputError(
             "give one thing to bisect: a case or the number of its item, or --script, or --predicate, or --call"
         )
-    if request.predicate and request.where != HERE:
-        raise InputError("--predicate runs on this machine only: leave --executor and --address out, or give --script")
     if request.margin is not None and not request.call:
         raise InputError("--margin goes with --call: a case about time has a limit of its own")
     if request.hang_is == "bad" and not (request.script or request.predicate):
@@ -79,7 +72,5 @@ def check(request: BisectRequest) -> None:
             "--hang-is says what a script or a command means: give it with --script or --predicate; a case about a "
             "hang says so itself"
         )
-    if request.call and request.where != HERE:
-        raise InputError(TIMED_HERE)
     if request.good and request.good == request.bad:
         raise InputError(f"--good and --bad are both {request.good}: a bisection needs two builds that differ")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from torch_embers.run.bisect.search import Answer, Reply
     from torch_embers.run.bisect.sources import Sources
     from torch_embers.run.bisect.subjects import Subject
-    from torch_embers.run.dispatch import Dispatcher
+    from torch_embers.run.work import Machine
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -76,12 +76,12 @@ class Bisector:
         subject: Subject,
         request: BisectRequest,
         progress: Progress,
-        dispatcher: Dispatcher,
+        machine: Machine,
         sources: Sources,
     ) -> None:
         self._store, self._writer, self._settings = store, writer, settings
         self._subject, self._request, self._progress = subject, request, progress
-        self._dispatcher, self._sources = dispatcher, sources
+        self._machine, self._sources = machine, sources
         self._good: Build | None = None
 
     def run(self) -> Bisection:
@@ -123,7 +123,7 @@ class Bisector:
         own = rules.load().search
         if self._request.validation is not None:
             own = own.model_copy(update={"validation": self._request.validation})
-        builds = BuildList(self._settings, places, self._request, self._index(), self._progress, self._dispatcher)
+        builds = BuildList(self._settings, places, self._request, self._index(), self._progress)
         key = self._key(builds)
         batch = Ledger(self._store, self._writer).last_batch() + 1
         anew = self._request.fresh or self._subject.case is None  # what a command found may be different now
@@ -138,11 +138,8 @@ class Bisector:
         ask = sessions.Remembering(session, self._writer, builds.places, measured)
 
         def soon(expected: Sequence[int]) -> None:
-            if timed:  # an installation would weigh on what is timed
-                return
-            builds.prefetch(expected)
-            if isinstance(measure, CaseMeasure):
-                measure.expect(expected)
+            if not timed:  # an installation would weigh on what is timed
+                builds.prefetch(expected)
 
         case, shown, words = self._subject.case, self._subject.shown, SLOW if timed else BUG
         bad = said_bad(places, shown.known_bad) if shown else []
@@ -154,8 +151,6 @@ class Bisector:
         except ContradictedError as error:
             raise InputError(_contradiction(error, places[error.place].version, expected, words)) from error
         finally:
-            if isinstance(measure, CaseMeasure):
-                measure.close()
             builds.evict()
         found = found if case or timed else doubted(found)
         sessions.finish(self._writer, session, found, sentence(found, [one.version for one in builds.places], words))
@@ -215,7 +210,7 @@ class Bisector:
             return CaseMeasure(
                 self._store,
                 self._writer,
-                self._dispatcher,
+                self._machine,
                 self._progress,
                 case,
                 builds,
@@ -229,7 +224,7 @@ class Bisector:
             once = predicate_runs(request.predicate, builds.registry, timeout=timeout, hang_is=request.hang_is)
         else:
             name, code = self._subject.name, self._subject.code
-            once = script_runs(name, code, self._dispatcher, builds, timeout=timeout, hang_is=request.hang_is)
+            once = script_runs(name, code, self._machine, timeout=timeout, hang_is=request.hang_is)
         return ExitCodeMeasure(once, builds.of, request.runs or own.script.runs, session.control)
 
 

@@ -9,9 +9,7 @@ from torch_embers.errors import InputError
 from torch_embers.repro import bank
 from torch_embers.run.bisect import speed
 from torch_embers.run.bisect.measuring import identity_of
-from torch_embers.run.bisect.request import TIMED_HERE
 from torch_embers.run.script import Script, script_of
-from torch_embers.run.where import HERE
 
 if TYPE_CHECKING:
     from torch_embers.repro.case import Case
@@ -54,8 +52,6 @@ def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subj
     """
     timed = _timed(store, settings, request)
     if timed is not None:
-        if request.where != HERE:
-            raise InputError(TIMED_HERE)
         return Subject(timed.name, repr((timed.limit, timed.code)), timed.code, "speed", speed=timed)
     if request.name:
         asked = _item(request.name, settings.repo)

@@ -9,7 +9,7 @@ One zygote per release preloads the testing package: a run costs a fork.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -23,20 +23,21 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.doubts import FixTest
-from torch_embers.run.batch import PRELOADS, PROFILES, Batch
+from torch_embers.run.batch import PROFILES, Batch
 from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, reason_of, with_doubt
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
-from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner, RunResult
+from torch_embers.run.work import WHOLE, Work
+from torch_embers.sandbox.runner import Attempt, RunResult
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.registry import Build
     from torch_embers.mine.git.first_release import Evidence
     from torch_embers.progress import Progress
+    from torch_embers.run.work import Machine, Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -115,21 +116,24 @@ class TrialRequest:
         builds: releases, in order.
         draw: the tests.
         jobs: runs at a time.
+        shard: which of the tests.
     """
 
     repo: str
     builds: Sequence[Build]
     draw: Draw
     jobs: int = 1
+    shard: Shard = WHOLE
 
 
-def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialRequest, progress: Progress) -> int:
+def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialRequest, progress: Progress) -> int:
     """Make the trial runs that are missing, and class every test; return how many runs were made.
 
     Raises:
         BuildError, SandboxError, StoreError: as of their makers.
     """
-    tests = drawn(_tests(store, request.repo, request.draw), request.draw)
+    sample = drawn(_tests(store, request.repo, request.draw), request.draw)
+    tests = [test for test in sample if request.shard.has(test.case.hash)]
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(map(placed_here, request.builds))
     of_release: dict[str, list[Build]] = defaultdict(list)
@@ -139,7 +143,7 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
     made = 0
     for wanted in (_around, _around, _older, _newest, _since_when, _everywhere):
         ran = _ran(store, request.repo, tests)
-        todo: dict[str, list[TrialTest]] = defaultdict(list)
+        todo: list[Work] = []
         again = _waited(store)
         for test in tests:
             have = ran.get(test.case.hash, {})
@@ -147,14 +151,20 @@ def run_trials(store: Store, writer: Writer, registry: Registry, request: TrialR
                 for build in of_release[release.public_version]:
                     place = build.identity, environments[build.identity]
                     if place not in have or (test.case.hash, *place) in again:
-                        todo[build.identity].append(test)
-        progress.expects(made + sum(map(len, todo.values())))
-        for build in request.builds:
-            if members := todo[build.identity]:
-                progress.said(f"{build.name}: {len(members)} tests")
-                key = environments[build.identity]
-                numbers = {test.case.hash: int((test.case.hash, build.identity, key) in again) for test in members}
-                made += _run(ledger, Place(registry, build, key, request.jobs), members, numbers, progress)
+                        todo.append(Work(test.case, build, _attempt(str(len(todo)), test.case)))
+        progress.expects(made + len(todo))
+        for name, count in Counter(work.build.name for work in todo).items():
+            progress.said(f"{name}: {count} tests")
+        try:
+            for work, result in machine.make(todo, request.jobs):
+                place = work.build.identity, environments[work.build.identity]
+                batch = Batch(work.case, work.build, place[1], 0)
+                number = int((work.case.hash, *place) in again)
+                ledger.keep(batch, work.attempt, result, observe(work.case, result), number)
+                progress.advanced(1)
+        finally:  # Ctrl-C, too, keeps what was reached
+            ledger.commit()
+        made += len(todo)
     class_tests(store, writer, request.repo)
     return made
 
@@ -320,36 +330,6 @@ def _waited(store: Store) -> set[tuple[str, str, str]]:
     with store.read() as connection:
         asked = {"most": ATTEMPTS, "share": WAITED}
         return set(connection.execute(_WAITED, asked).fetchall())
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where tests run: a build in an environment, with so many runs at a time."""
-
-    registry: Registry
-    build: Build
-    environment: str
-    jobs: int
-
-
-def _run(
-    ledger: Ledger, place: Place, tests: Sequence[TrialTest], numbers: Mapping[str, int], progress: Progress
-) -> int:
-    """One run of each test on one build; ``numbers`` says which run of the test it is."""
-    build = place.build
-    batches = {str(number): Batch(test.case, build, place.environment, 0) for number, test in enumerate(tests)}
-    attempts = {key: _attempt(key, batch.case) for key, batch in batches.items()}
-    with (
-        place.registry.using(build),
-        Runner(build.python, PROFILES["fix_test"], doctor.prove(), preload=PRELOADS["fix_test"]) as runner,
-    ):
-        for result in runner.run(attempts.values(), place.jobs):
-            batch = batches[result.key]
-            number = numbers[batch.case.hash]
-            ledger.keep(batch, attempts[result.key], result, observe(batch.case, result), number)
-            progress.advanced(1)
-    ledger.commit()
-    return len(tests)
 
 
 def _attempt(key: str, case: Case) -> Attempt:
