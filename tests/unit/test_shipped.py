@@ -14,8 +14,9 @@ from support import case_of, rows
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.repro import case, shipped_verdicts
-from torch_embers.run import shipped_mark
+from torch_embers.run import command, shipped_mark, show
 from torch_embers.run.matrix import Entry, as_csv
+from torch_embers.store.status import status
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -43,6 +44,18 @@ def test_no_detectable_rate_stands_beside_an_injected_fault(catalog_database: Pa
         "SELECT DISTINCT control, verdict, detectable_rate IS NOT NULL FROM verdicts WHERE k = 0 AND n > 0 ORDER BY ALL"
     )
     assert rows(catalog_database, asked) == [("build", "absent", True), ("planted", "not_seen", False)]
+
+
+def test_no_number_of_verdicts_counts_what_could_not_be_tested(
+    mined: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decided = sum(row["verdict"] != "untestable" for row in COMMITTED)
+    assert 0 < decided < len(COMMITTED)
+    assert status(mined).rows["verdicts"] == decided
+    query = resources.package_file("report", "queries", "builds.sql").read_text(encoding="utf-8")
+    assert sum(row[5] for row in rows(mined.path, query)) == decided
+    show.print_summary(command.RunSummary({"occurs": 2, "untestable": 3}, [], [], []))
+    assert capsys.readouterr().out == "\n2 verdicts: 2 occurs\n3 times a case could not be tested on a build\n"
 
 
 def test_shipped_verdicts_are_in_order_and_have_one_sweep_per_case_and_release() -> None:
