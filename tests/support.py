@@ -24,7 +24,7 @@ from torch_embers.mine.github.rest import RestSource
 from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, metadata_lines, parse
-from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.repro.shipped_verdicts import matrix
 from torch_embers.sandbox import program
 from torch_embers.store.store import Store
 

@@ -33,7 +33,7 @@ from packaging.version import Version
 
 from torch_embers import judgements, resources
 from torch_embers.repro import case as cases
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def shipped_facts() -> Facts:
     """The facts of the shipped files."""
     entries = [json.loads(line) for line in resources.data_file("catalog.jsonl").read_text("utf-8").splitlines()]
     verdicts: dict[str, dict[str, str]] = {}
-    for row in shipped_matrix.matrix():
+    for row in shipped_verdicts.matrix():
         verdicts.setdefault(row["case"], {})[row["build"]] = row["verdict"]
     return Facts(
         verdicts=verdicts,

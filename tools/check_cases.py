@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what is wrong; 1 where anything is."""
     files = [Path(name) for name in (sys.argv[1:] if arguments is None else arguments)]
     try:
-        bank = [case.load(path) for path in files] or [one for kind in case.KINDS for one in case.shipped(kind)]
+        bank = [case.load(path) for path in files] or case.shipped(None)
     except case.CaseError as error:
         sys.stdout.write(f"{error}\n")
         return 1

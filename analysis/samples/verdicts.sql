@@ -13,8 +13,10 @@ WITH known AS (
     FROM known
     QUALIFY provenance = 'own' OR NOT bool_or(provenance = 'own') OVER (PARTITION BY name, version)
 )
--- an item occurs on a release as soon as one of its cases does; it is absent where all that could be tested are clean
-SELECT r.repo, r.number, r.version, l.released, l.place, bool_or(verdict = 'occurs') AS occurs,
+-- an item occurs on a release as soon as one of its cases does; it is absent where all that could be tested are, and NULL where one was
+-- only not seen
+SELECT r.repo, r.number, r.version, l.released, l.place,
+       CASE WHEN bool_or(verdict = 'occurs') THEN true WHEN bool_and(verdict = 'absent') THEN false END AS occurs,
        bool_or(coalesce(relation, '') = 'same') AS is_report,  -- NULL: nobody could compare the case with the report
        bool_or(verdict = 'occurs') FILTER (WHERE relation = 'same' AND verdict <> 'not_seen') AS report_occurs, count(DISTINCT r.name) AS cases, bool_or(provenance = 'own') AS own
 FROM rows r JOIN study_releases l USING (version)

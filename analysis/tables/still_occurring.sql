@@ -1,5 +1,5 @@
 -- Of the issues with a case, how many occur on the newest release that it ran on, by class and by what the tracker decided? `n` counts
--- the issues of that group that could be tested there. Closed as fixed: the thread shows a fix. Of these and of open issues only a case with
+-- the issues of that group that were decided there. Closed as fixed: the thread shows a fix. Of these and of open issues only a case with
 -- the report's own input decides, with a control, and the issue is left out where it did not. A pull request is no bug and is left out.
 -- Of a day in the past the state is `not known of that day` where nobody dates a closing or its reason; today there is no such row.
 -- The rows of the scheme `disposition` split those that were closed otherwise.

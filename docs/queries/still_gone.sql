@@ -1,7 +1,7 @@
 -- Open issues all of whose own cases are absent from the newest release.
 WITH own AS (
   SELECT *, bool_and(verdict = 'absent') OVER (PARTITION BY repo, number) AS is_gone
-  FROM pairs WHERE kind = 'open' AND relation = 'same' AND verdict IN ('occurs', 'absent')
+  FROM pairs WHERE kind = 'open' AND relation = 'same' AND verdict <> 'untestable'
 )
 SELECT o.repo || '#' || o.number AS issue, o."case" AS "`case`", since AS "absent from", k || '/' || n AS "k/n", processor,
   control_words AS control, coalesce(r.thread_read, 'no') AS "thread read",

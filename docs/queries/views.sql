@@ -1,10 +1,15 @@
 -- What several queries of this folder read. Files of data/*.toml are one row each, as JSON of the same name.
 
--- Releases of the matrix, oldest first, and the newest.
+-- The shipped verdicts of the sweep: the first of each case on each release. Those of bugs are the matrix.
+CREATE TEMP VIEW sweep AS
+FROM read_csv('analysis/results/verdicts.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'})
+QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY day) = 1;
+
 CREATE TEMP VIEW matrix AS
 SELECT *, regexp_extract(environment, '^[^,]*, (.*), [^,]*$', 1) AS processor
-FROM read_csv('analysis/results/matrix.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'});
+FROM sweep WHERE "case" IN (SELECT name FROM cases WHERE current);
 
+-- Releases of the matrix, oldest first, and the newest.
 CREATE TEMP TABLE releases AS
 SELECT build, row_number() OVER (ORDER BY list_transform(string_split(build, '.'), lambda part: part::INT)) AS place,
   place = count(*) OVER () AS is_newest

@@ -65,4 +65,4 @@ class ProgressBar:
 
     def said(self, text: str) -> None:
         """Print a line above the bar."""
-        self._progress.console.print(console.plain(text), style="dim")
+        self._progress.console.print(console.plain(text), style="dim", soft_wrap=True)

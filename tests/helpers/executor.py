@@ -99,8 +99,18 @@ def verdicts(cells: dict[tuple[str, str], Cell]) -> dict[tuple[str, str], str]:
     return {key: cell.decision.verdict for key, cell in cells.items()}
 
 
-def check_again(store: Store, registry: Registry, cases: Sequence[Case], only: str = "all") -> Any:
-    request = RecheckRequest(only, registry.find(NEW), builds(registry), 7.0)
+def check_again(
+    store: Store,
+    registry: Registry,
+    cases: Sequence[Case],
+    only: str = "all",
+    *,
+    on: Sequence[str] = (BAD, GOOD, NEW),
+    controls: Sequence[str] = (BAD, GOOD, NEW),
+    every: float = 7.0,
+) -> Any:
+    asked, others = ([registry.find(version) for version in versions] for versions in (on, controls))
+    request = RecheckRequest(only, registry.find(NEW), asked, others, every)
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             bank.save(connection, cases)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import pytest
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import assert_snapshot, rows
 from torch_embers.progress import Silent
-from torch_embers.repro import bank, shipped_matrix
+from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.run import recheck as rechecking
 from torch_embers.run.status import tracked_items
 from torch_embers.store.store import Store
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 
 Verdicts = dict[tuple[str, str], Any]
 """Verdict by case and release."""
-SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_matrix.matrix()}
+SHIPPED: Verdicts = {(row["case"], row["build"]): row["verdict"] for row in shipped_verdicts.matrix()}
+WHERE = {"system": "Linux", "device": "cpu", "device_name": None, "capability": "AVX512"}
 RELEASES = sorted({release for _, release in SHIPPED}, key=lambda text: [int(part) for part in text.split(".")])
 
 
@@ -43,8 +46,9 @@ class Known:
 
     ledger = SimpleNamespace(open_batch=lambda *_: 0)
 
-    def __init__(self, verdicts: Verdicts) -> None:
+    def __init__(self, verdicts: Verdicts, processor: str) -> None:
         self.verdicts = verdicts
+        self.processor = processor
 
     def __call__(self, *_: object, **__: object) -> Known:
         return self
@@ -55,21 +59,29 @@ class Known:
     def sweep(self, request: Any) -> Iterator[Cell]:
         for build in request.builds:
             for case in request.cases:
-                yield cell_of(case, build, decision_of(self.verdicts[case.name, build.name]))
+                cell = cell_of(case, build, decision_of(self.verdicts[case.name, build.name]))
+                yield replace(cell, where={**WHERE, "processor": self.processor})
+
+
+def rechecked(
+    store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Sequence[str], processor: str = "AMD EPYC"
+) -> rechecking.Recheck:
+    """A re-check against the last of these releases."""
+    builds = [build_of(release) for release in releases]
+    request = rechecking.RecheckRequest("all", builds[-1], builds, builds, 7.0)
+    machine: Any = None
+    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
+        patch.setattr(rechecking, "Executor", Known(verdicts, processor))
+        result = rechecking.recheck(store, writer, machine, cases, request, Silent())
+        rechecking.mark_told(writer)
+        return result
 
 
 def check(
     store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Sequence[str]
 ) -> Sequence[rechecking.Change]:
     """What a re-check against the last of these releases announces."""
-    builds = [build_of(release) for release in releases]
-    request = rechecking.RecheckRequest("all", builds[-1], builds, 7.0)
-    dispatcher: Any = None
-    with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
-        patch.setattr(rechecking, "Executor", Known(verdicts))
-        result = rechecking.recheck(store, writer, dispatcher, cases, request, Silent())
-        rechecking.mark_told(writer)
-        return result.news
+    return rechecked(store, cases, verdicts, releases).news
 
 
 def replay(store: Store, cases: Sequence[Case], verdicts: Verdicts) -> list[tuple[str, int, str, str]]:
@@ -151,3 +163,31 @@ def test_neither_a_lost_build_nor_a_clock_set_back_repeats_an_announcement(store
     assert kinds(RELEASES[:9]) == []
     assert kinds([*RELEASES[:5], *RELEASES[8:10]]) == [], "the builds on which it was gone are gone"
     assert kinds(RELEASES[:10]) == []
+
+
+STATUSES = "SELECT repo, number, backend, status FROM statuses"
+
+
+@pytest.mark.parametrize("processor", ["AMD EPYC", "Intel"])
+def test_clean_runs_without_a_control_leave_the_statuses_of_shipped_verdicts_as_they_are(
+    store: Store, cases: list[Case], processor: str
+) -> None:
+    bare = {key: "not_seen" if verdict == "absent" else verdict for key, verdict in SHIPPED.items()}
+    before = {tuple(key): status for *key, status in rows(store.path, STATUSES)}
+    gone = {key: status for key, status in before.items() if status in ("fixed", "undecided_absent", "open_but_absent")}
+    made = rechecked(store, cases, bare, RELEASES[-1:], processor)
+    assert {tuple(key): status for *key, status in rows(store.path, STATUSES)} == before
+    assert {key: kept.status for key, kept in made.kept.items()} == gone
+    assert all(change.status.endswith("occurs") for change in made.news)
+    assert made.counts == Counter(before.values())
+    assert f"{Counter(gone.values())['fixed']} fixed (no build here shows the bug)" in made.undecided
+
+
+def test_older_verdicts_of_this_processor_count_although_their_builds_are_not_asked_for(
+    store: Store, cases: list[Case]
+) -> None:
+    shipped = {(number, backend) for _, number, backend, status in rows(store.path, STATUSES) if status == "fixed"}
+    elsewhere = rechecked(store, cases, SHIPPED, RELEASES[-1:], "Intel")
+    assert [change for change in elsewhere.news if change.kind == "fixed"] == []
+    here = rechecked(store, cases, SHIPPED, RELEASES[-1:])
+    assert {(change.number, change.backend) for change in here.news if change.kind == "fixed"} == shipped

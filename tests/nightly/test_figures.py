@@ -118,7 +118,7 @@ def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
 
 
 @pytest.mark.parametrize("scheme", confusions.SCHEMES)
-def test_the_shipped_matrix_counts_each_gold_item_once_for_the_classes_of_the_model(scheme: str) -> None:
+def test_the_shipped_verdicts_count_each_gold_item_once_for_the_classes_of_the_model(scheme: str) -> None:
     found = confusions.load(scheme)
     sizes = [sum(row) for row in found.matrix]
     assert sizes == pytest.approx([round(size) for size in sizes], abs=1e-3)

@@ -302,6 +302,15 @@ def classed(store: Store) -> tuple[object, ...]:
     return found
 
 
+@pytest.mark.parametrize("codes", [(1, 0), (0, 1)])
+def test_a_test_fails_on_a_release_if_it_fails_on_one_of_its_builds(one_test: Store, codes: tuple[int, int]) -> None:
+    stored_run(one_test, "1.13.1", 1, "AssertionError: 3 != 4")
+    for build, code in zip(("2.0.1", "2.0.1+cu118"), codes, strict=True):
+        stored_run(one_test, build, code, "AssertionError: 3 != 4" if code else "")
+    stored_run(one_test, "2.15.0", 0)
+    assert classed(one_test)[2:4] == (["1.13.1", "2.0.1"], ["2.15.0"])
+
+
 def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
     one_test: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -336,12 +345,13 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
         SimpleNamespace(identity=version, public_version=version, name=version)
         for version in ("1.12.1", "1.13.1", "2.0.1", "2.15.0")
     ]
+    builds.append(SimpleNamespace(identity="2.15.0+cu132", public_version="2.15.0", name="2.15.0+cu132"))
     request = trial.TrialRequest(REPO, builds, trial.Draw(sample=5))
     more: Any = (Writer(), Machine(), request, Silent())
     with pytest.raises(KeyboardInterrupt):
         trial.run_trials(one_test, *more)
-    assert trial.run_trials(one_test, *more) == 3
-    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "1.12.1"]  # the fix came with 2.0.0
+    assert trial.run_trials(one_test, *more) == 4
+    assert asked == ["1.13.1", "2.0.1", "2.0.1", "2.15.0", "2.15.0+cu132", "1.12.1"]  # the fix came with 2.0.0
     assert trial.run_trials(one_test, *more) == 0
     assert classed(one_test)[:2] == ("validated", None)
 

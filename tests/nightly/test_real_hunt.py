@@ -39,7 +39,7 @@ def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts():
     torch = pytest.importorskip("torch")
     threads, release = torch.get_num_threads(), torch.__version__.partition("+")[0]
     shows = is_measured_here(release, torch.backends.cpu.get_cpu_capability())
-    occurs = {row["case"] for row in hunt_draft.shipped_matrix.matrix() if row["verdict"] == "occurs"}
+    occurs = {row["case"] for row in hunt_draft.shipped_verdicts.matrix() if row["verdict"] == "occurs"}
     for draft in hunt_draft.written():
         assert len(draft.script.strip().splitlines()) <= 12, draft.case
         assert draft.case in occurs

@@ -157,7 +157,7 @@ def test_of_two_at_once_one_is_done_and_the_other_names_who_is_at_work(home: Pat
     other = at / "other"
     other.mkdir()
     shutil.copy(at / "e.duckdb", other / "e.duckdb")
-    waits = "import time\ncommand.warn_without_sandbox = lambda *_: (print('at work', file=sys.stderr, flush=True), sys.stdin.read())"
+    waits = "import time\ncommand.runnable_here = lambda cases, *_: (print('at work', file=sys.stderr, flush=True), sys.stdin.read(), cases)[2]"
     with started(home, at, "--state", at / "state", more=waits) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "at work\n"

@@ -235,9 +235,8 @@ def checkout(folder: Path, cases: Mapping[str, str]) -> None:
         path.unlink()
     for name, text in cases.items():
         (folder / "data" / "cases" / f"{name}.py").write_text(text, encoding="utf-8")
-    for name in ("matrix.csv", "confirming.csv"):
-        path = folder / "analysis" / "results" / name
-        path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
+    path = folder / "analysis" / "results" / "verdicts.csv"
+    path.write_text(path.read_text(encoding="utf-8").partition("\n")[0] + "\n", encoding="utf-8")
 
 
 @contextmanager

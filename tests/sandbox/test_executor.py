@@ -196,6 +196,20 @@ def test_a_change_is_told_once_with_its_evidence(
     assert rows(store.path, "SELECT status FROM statuses") == [(status,)]
 
 
+def test_a_re_check_of_one_build_has_its_control_elsewhere_and_forgets_nothing_without_one(
+    store: Store, registry: Registry
+) -> None:
+    put_item(store, 1, "closed")
+    case = fixed_case(known_bad=[BAD])
+    found = check_again(store, registry, [case], on=[NEW])
+    assert [(c.number, c.status) for c in found.news] == [(1, "fixed")]
+    again = check_again(store, registry, [case], on=[NEW], controls=[NEW], every=0)
+    assert [cell.decision.verdict for cell in again.cells] == ["not_seen"]
+    assert (again.changes, again.counts) == ((), {"fixed": 1})
+    assert again.undecided == "not decided now, these keep their status: 1 fixed (no build here shows the bug)"
+    assert again.undecided in markdown(again)
+
+
 def test_what_a_sibling_case_shows_is_kept_and_not_told(store: Store, registry: Registry) -> None:
     put_item(store, 1, "closed")
     sibling = fixed_case((BAD,), known_bad=[BAD], relation="sibling")

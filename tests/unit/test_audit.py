@@ -135,6 +135,24 @@ def test_a_version_or_a_device_without_verdicts_is_refused(version: str, device:
         known.known_on(version, device)
 
 
+def test_two_environments_of_a_release_are_one_bug_that_is_fixed_where_both_are_free_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = [row for row in known.matrix() if row["case"] == "pt171838_pixel_shuffle_square"]
+    there = {"2.6.0": "absent", "2.10.0": "occurs", "2.12.1": "changed"}
+    other = [
+        row | {"environment": "cpu, Other, AVX2, Linux", "verdict": there.get(row["build"], row["verdict"])}
+        for row in rows
+    ]
+    for both in (rows + other, other + rows):
+        monkeypatch.setattr(known, "matrix", lambda both=both: both)
+        here = known.known_on("2.6.0")
+        assert [(bug.case.name, bug.fixed_in) for bug in here.bugs] == [("pt171838_pixel_shuffle_square", "2.11.0")]
+        assert (here.decided, here.undecided, len(here.environments)) == (1, 0, 2)
+        assert here.bugs[0].evidence.count("2.6.0") == 1
+        assert [bug.case.name for bug in known.known_on("2.10.0").bugs] == ["pt171838_pixel_shuffle_square"]
+
+
 def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text("print 'two'", encoding="utf-8")
     (tmp_path / "empty").mkdir()

@@ -246,7 +246,13 @@ def test_a_build_with_a_single_hit_is_named_as_undecided_and_not_as_clean() -> N
     replies = {n: Reply("yes", 4, 4) if n < 4 else Reply("no", 0, 4, 0.99) for n in range(10)}
     assert told(replies | {4: UNDECIDED, 9: UNDECIDED}, 10).sentence == (
         "The bug went after 2.3.0 and no later than 2.5.0 (2.4.0 is undecided, 1 of 6 runs showed it). "
-        "It may be there elsewhere, too: 2.9.0 is undecided, 1 of 6 runs showed it."
+        "But 2.9.0 is undecided, 1 of 6 runs showed it."
+    )
+    changed = Reply("unknown", 0, 3, detail="changed 0/3 (another exception)")
+    always = told({n: changed if n == 2 else Reply("yes", 4, 4) for n in range(4)}, 4)
+    assert always.sentence == (
+        "The bug is there on every build that decides (3 of 4: 2.0.0, 2.1.0, 2.3.0). "
+        "But 2.2.0 is undecided, 0 of 3 runs showed it."
     )
     never = told({0: Reply("no", 0, 4, 0.99), 1: UNDECIDED, 2: Reply("no", 0, 4, 0.99)}, 3)
     assert never.history.kind == "cannot tell"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
@@ -12,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from torch_embers import resources
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, pins
 from torch_embers.builds.registry import PARTIAL, Build, BuildError, processor_of
 from torch_embers.progress import Silent
+from torch_embers.repro import shipped_verdicts
 from torch_embers.sandbox.inside.facts import _capability
 
 
@@ -141,8 +140,7 @@ def test_a_wheel_of_the_matrix_must_be_the_one_that_pypi_had(tmp_path: Path, mon
 
 
 def test_every_release_of_the_matrix_is_pinned() -> None:
-    lines = csv.DictReader(resources.analysis_text("results", "matrix.csv").splitlines())
-    releases = {line["build"] for line in lines}
+    releases = {line["build"] for line in shipped_verdicts.matrix()}
     assert {name.split("-")[1] for name in SHIPPED.sha256} == releases
 
 

@@ -77,7 +77,7 @@ def again(store: Store) -> Any:
     nothing: Any = None
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
-        return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], 7.0), Silent())
+        return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], [BUILD], 7.0), Silent())
 
 
 def test_another_kernel_is_the_same_environment_and_another_capability_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

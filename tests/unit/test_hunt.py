@@ -188,9 +188,9 @@ def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch)
 
 def test_a_draft_of_a_case_reads_its_versions_from_the_matrix(tmp_path, monkeypatch):
     verdicts = (("2.9.1", "occurs"), ("2.10.0", "occurs"), ("1.13.1", "absent"))
-    more = {"case": "gelu_out_transposed", "detail": "off by 0.8", "environment": "cpu"}
+    more = {"case": "gelu_out_transposed", "seen": "off by 0.8", "environment": "cpu"}
     matrix = [{"build": build, "verdict": verdict, **more} for build, verdict in verdicts]
-    monkeypatch.setattr(hunt_draft.shipped_matrix, "matrix", lambda: matrix)
+    monkeypatch.setattr(hunt_draft.shipped_verdicts, "matrix", lambda: matrix)
     text = hunt_command.act(["report", "gelu_out_transposed"], tmp_path / "no journal")
     assert text.startswith("> **Made by a tool.**")
     assert "case `gelu_out_transposed`: it does not on 1.13.1; it occurs on 2.9.1, 2.10.0." in text

@@ -5,20 +5,30 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import datetime
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import Recorded, case_of, case_text
+from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, StoreMissingError
+from torch_embers.progress_bar import ProgressBar
+from torch_embers.report import rules
+from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
-from torch_embers.run import command
+from torch_embers.run import command, reports, work
 from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry, as_junit
+from torch_embers.run.matrix import Entry, as_junit, changes
+from torch_embers.run.recheck import Recheck
 from torch_embers.sandbox import doctor
+from torch_embers.sandbox.policy import HOSTILE, REVIEWED
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -54,12 +64,32 @@ def test_own_cases_take_no_mistyped_database_and_no_name_of_embers(tmp_path: Pat
             bank.add_own(writer, [case_of(issues=[])])
 
 
-def test_one_line_warns_of_cases_that_run_without_the_sandbox() -> None:
-    proof = Proof(dict.fromkeys(GUARANTEES, "bubblewrap is not installed"), "Linux")
+@pytest.mark.parametrize(
+    ("missing", "unsandboxed", "said"),
+    [
+        (GUARANTEES, True, "without a sandbox, with all your rights (no bubblewrap)"),
+        (GUARANTEES, False, ""),  # nothing is run
+        (["time_cap"], False, "without time_cap (no bubblewrap)"),
+        ([], True, ""),
+    ],
+)
+def test_one_line_warns_of_cases_that_run_without_the_sandbox(
+    missing: Sequence[str], unsandboxed: bool, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    outcome = {name: "no bubblewrap" if name in missing else "" for name in GUARANTEES}
+    monkeypatch.setattr(doctor, "prove", lambda: Proof(outcome, "Linux"))
     progress = Recorded()
-    command.warn_without_sandbox([case_of()], progress, lambda: proof)
-    [line] = progress.lines
-    assert line.startswith("WARNING: 1 cases run with all your rights (bubblewrap is not installed)")
+    monkeypatch.setattr(work, "Runner", lambda *_, **__: None)
+    here = work.Machine(Registry(tmp_path), progress, unsandboxed=unsandboxed)
+    build: Any = SimpleNamespace(python=tmp_path)
+    for profile in (HOSTILE, REVIEWED, REVIEWED):
+        here.runner(build, profile)
+    assert progress.lines == [f"WARNING: reviewed cases run {said}; see `embers doctor`"] * bool(said)
+
+
+def test_a_message_stays_one_line_however_narrow_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    ProgressBar("x").said("word " * 60)
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
@@ -90,6 +120,15 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     assert f"occurs 3/4, control {told}" in as_junit([planted]).decode()
 
 
+def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:
+    unseen = [entry("2.0.1", "occurs"), entry("2.1.2", "not_seen"), entry("2.2.2", "untestable")]
+    assert as_junit(unseen).count(b"<skipped") == 2
+    assert changes(unseen) == {}
+    found = [*unseen, entry("2.3.1", "absent")]
+    assert as_junit(found).count(b"<skipped") == 2
+    assert changes(found) == {"pt1": [("2.0.1", "occurs"), ("2.3.1", "absent")]}
+
+
 @pytest.mark.parametrize(
     ("verdicts", "line"),
     [
@@ -97,6 +136,11 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
         (["absent", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), since 2.1.2"),
         (["occurs", "occurs", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), on every tested build from 2.0.1"),
         (["not_seen"] * 3, "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), as on every tested build: nothing here shows that it ever occurred"),
+        (["occurs", "not_seen", "not_seen"], "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), last seen on 2.0.1: nothing shows that it is gone"),
+        (["occurs", "not_seen", "absent"], "The bug is gone on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), last seen on 2.0.1, gone since 2.2.2"),
+        (["occurs", "changed", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), first seen on 2.0.1"),
+        (["absent", "not_seen", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), first seen on 2.2.2"),
+        (["changed", "changed", "not_seen"], "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         ([], "Not run yet: `embers run 1`"),
     ],
@@ -104,6 +148,60 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
 def test_the_verdict_is_one_line(verdicts: list[str], line: str) -> None:
     entries = [entry(build, verdict) for build, verdict in zip(("2.0.1", "2.1.2", "2.2.2"), verdicts, strict=False)]
     assert headline(item_report(entries, pt1="same")) == line
+
+
+def test_only_an_absence_changes_a_case_and_passes_in_junit() -> None:
+    unseen = [entry("2.0.1", "occurs"), entry("2.1.2", "not_seen")]
+    assert changes(unseen) == {}
+    assert changes([*unseen, entry("2.2.2", "absent")]) == {"pt1": [("2.0.1", "occurs"), ("2.2.2", "absent")]}
+    xml = as_junit([*unseen, entry("2.2.2", "absent")]).decode()
+    assert [(xml.count(f'failures="{n}"'), xml.count(f'skipped="{n}"')) for n in (0, 1)] == [(2, 2), (1, 1)]
+    assert '<skipped message="not_seen 0/4, control 3/3 on 2.0.1' in xml
+
+
+def test_two_builds_of_a_release_are_two_suites_and_one_answer() -> None:
+    bad, good = (replace(entry("2.0.1", v), identity=f"2.0.1+{v}@c") for v in ("occurs", "absent"))
+    assert changes([bad, good]) == changes([good, bad]) == {}
+    assert changes([bad, good, entry("2.1.2", "absent")]) == {"pt1": [("2.0.1", "occurs"), ("2.1.2", "absent")]}
+    suites = [suite.attrib for suite in ET.fromstring(as_junit([good, bad]))]
+    assert [(suite["name"].split()[1], suite["failures"]) for suite in suites] == [
+        ("2.0.1+absent", "0"),
+        ("2.0.1+occurs", "1"),
+    ]
+
+
+def test_the_junit_of_a_re_check_is_of_its_build_and_machine_alone(tmp_path: Path) -> None:
+    build = build_of("2.6.0+cu124")
+    cell = cell_of(case_of(), build, decision_of("absent"))
+    own = replace(entry("2.6.0", "absent"), identity=build.identity, environment=cell.place)
+    others = (replace(own, identity="2.6.0+cpu@c"), replace(own, environment="cpu, Other, AVX2, Linux"))
+    bad = [replace(other, case=f"pt{place}", verdict="occurs") for place, other in enumerate(others, 2)]
+    reports.save(tmp_path, Recheck(build, "now", (cell,), (), {}, 1, 0.0), [own, *bad])
+    names = [case.get("name") for case in ET.parse(tmp_path / "recheck.xml").iter("testcase")]
+    assert names == ["pt1"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "answer"),
+    [
+        (["absent", "absent"], "absent"),
+        (["absent", "not_seen"], ""),
+        (["absent", "untestable"], "absent"),
+        (["occurs", "not_seen"], "occurs"),
+        (["untestable"], ""),
+    ],
+)
+def test_the_site_calls_an_issue_gone_only_where_all_its_own_testable_cases_are_absent(
+    verdicts: list[str], answer: str
+) -> None:
+    item = {"repo": "a/b", "number": 1}
+    names = [f"pt{place}" for place in range(len(verdicts))]
+    cases = [{"name": name, "origin": "curated", "items": [{**item, "relation": "same"}]} for name in names]
+    found = [replace(entry("2.0.1", verdict), case=name) for name, verdict in zip(names, verdicts, strict=True)]
+    issue = {**item, "kind": "issue", "state": "open"}
+    source: Any = SimpleNamespace(cases=cases, verdicts=found, items=[issue])
+    facts = Facts(source, rules.load(), frozenset())
+    assert (facts.own_answer(("a/b", 1)), facts.still_open("absent")) == (answer, [("a/b", 1)] * (answer == "absent"))
 
 
 def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:

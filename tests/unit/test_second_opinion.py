@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from helpers.escaping import assert_harmless_markdown
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.judgements import Reading, readings_of
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.script import script_of
@@ -169,6 +169,7 @@ def test_what_is_said_of_runs_is_what_they_show() -> None:
     [
         ("YYn", "Seen on 2.0.1 to 2.1.2; not seen on 2.2.2 (3 builds run).", "2.1.2", "2.2.2"),
         ("nY-", "Not seen on 2.0.1; seen on 2.1.2; undecided on 2.2.2 (3 builds run).", "2.1.2", None),
+        ("Yon", "Seen on 2.0.1; undecided on 2.1.2; not seen on 2.2.2 (3 builds run).", "2.0.1", "2.2.2"),
         ("Y  ", "Seen on 2.0.1 (1 build run).", "2.0.1", None),
         ("   ", "Not run.", None, None),
     ],
@@ -273,19 +274,35 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion
 
 
 @pytest.mark.parametrize(
-    ("letters", "wide", "settled", "may_matter"),
+    ("letters", "wide", "absences", "may_matter"),
     [
         ("Ynn", ("2.1.2", "2.2.2"), (), True),
         ("Ynn", (), (), False),
         ("Ynn", ("2.2.2",), (), False),  # absent on the control's machine, too
         ("YYn", ("2.1.2", "2.2.2"), (), False),  # occurs on the newest build's machine
-        ("Ynn", ("2.1.2", "2.2.2"), ("own",), False),  # absent where the control's capability was forced
+        (
+            "Ynn",
+            ("2.1.2", "2.2.2"),
+            (("own", "cpu, X, AVX512, Linux"),),
+            True,
+        ),  # absent again on the newest build's machine
+        (
+            "Ynn",
+            ("2.1.2", "2.2.2"),
+            (("own", "cpu, X, AVX2, Linux"),),
+            False,
+        ),  # absent where the control's capability was forced
     ],
 )
 def test_a_control_on_another_processor_is_named_among_the_limits_where_it_may_matter(
-    monkeypatch: pytest.MonkeyPatch, letters: str, wide: tuple[str, ...], settled: tuple[str, ...], *, may_matter: bool
+    monkeypatch: pytest.MonkeyPatch,
+    letters: str,
+    wide: tuple[str, ...],
+    absences: tuple[tuple[str, str], ...],
+    *,
+    may_matter: bool,
 ) -> None:
-    monkeypatch.setattr(shipped_matrix, "settled", lambda: frozenset(settled))
+    monkeypatch.setattr(shipped_verdicts, "absences", lambda: frozenset(absences))
     whole = report({"own": letters})
     verdicts = [replace(e, environment="cpu, X, AVX512, Linux") if e.build in wide else e for e in whole.verdicts]
     said = limits(opinion_on(replace(whole, verdicts=verdicts)))

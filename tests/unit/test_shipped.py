@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import csv
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from packaging.version import Version
 
+from support import case_of, rows
 from torch_embers import resources
-from torch_embers.repro import case, shipped_matrix
+from torch_embers.errors import InputError
+from torch_embers.repro import case, shipped_verdicts
 from torch_embers.run import shipped_mark
+from torch_embers.run.matrix import Entry, as_csv
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMITTED = shipped_matrix.matrix()
+COMMITTED = shipped_verdicts.matrix()
 
 
 @pytest.fixture
@@ -29,13 +35,68 @@ def mined(catalog_database: Path) -> Store:
 def test_every_case_is_the_one_whose_verdicts_are_shipped() -> None:
     known = {(row["case"], row["case_hash"]) for row in COMMITTED}
     changed = [one.name for one in case.shipped() if (one.name, one.hash) not in known]
-    assert not changed, f"run these on all builds, then `embers matrix --csv`: {changed}"
+    assert not changed, f"run these on all builds, then `embers matrix --add-to`: {changed}"
 
 
-def test_no_detectable_rate_stands_beside_an_injected_fault() -> None:
-    rates = {row["control"]: row["detectable_rate"] for row in COMMITTED if row["verdict"] in ("absent", "not_seen")}
-    assert {kind: bool(rate) for kind, rate in rates.items()} == {"build": True, "planted": False}
-    assert not [row["case"] for row in COMMITTED if row["control"] == "planted" and row["detectable_rate"]]
+def test_no_detectable_rate_stands_beside_an_injected_fault(catalog_database: Path) -> None:
+    asked = (
+        "SELECT DISTINCT control, verdict, detectable_rate IS NOT NULL FROM verdicts WHERE k = 0 AND n > 0 ORDER BY ALL"
+    )
+    assert rows(catalog_database, asked) == [("build", "absent", True), ("planted", "not_seen", False)]
+
+
+def test_shipped_verdicts_are_in_order_and_have_one_sweep_per_case_and_release() -> None:
+    keys = [(row["case"], Version(row["build"]), row["environment"], row["day"]) for row in shipped_verdicts.read()]
+    assert keys == sorted(keys)
+    assert len({(row["case"], row["build"]) for row in COMMITTED}) == len(COMMITTED)
+
+
+def test_what_a_verdict_is_for_follows_from_case_environment_and_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = {"case": "a", "case_hash": "1", "build": "2.1.2", "environment": "cpu, X, AVX512, Linux", "verdict": "absent"}
+    wide = bug | {"day": "2026-01-02"}
+    narrow = bug | {"day": "2026-01-03", "environment": "cpu, X, AVX2, Linux"}
+    again = bug | {"day": "2026-01-04"}
+    advisory = wide | {"case": "b", "case_hash": "2"}
+    monkeypatch.setattr(shipped_verdicts, "read", lambda: [narrow, wide, again, advisory])
+    monkeypatch.setattr(case, "shipped", lambda: [replace(case_of(), hash="1")])
+    assert shipped_verdicts.matrix() == [wide]
+    assert shipped_verdicts.second_batch("2.1.2") == {"1": again}
+    assert shipped_verdicts.second_batch("2.2.2") == {}
+
+
+def test_a_verdict_of_a_text_that_no_shipped_case_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = COMMITTED[0] | {"case_hash": "0" * 32, "environment": "here", "seen": "gone"}
+    text = f"{','.join(shipped_verdicts.COLUMNS)}\n{','.join(line.values())}\n"
+    monkeypatch.setattr(resources, "analysis_text", lambda *_: text)
+    expected = (
+        f"verdicts.csv: {COMMITTED[0]['case']} on 1.13.1 is of a text .* that no shipped case has: delete the lines"
+    )
+    with pytest.raises(InputError, match=expected):
+        shipped_verdicts.read()
+
+
+def test_verdicts_are_added_to_a_file_once_and_in_its_order() -> None:
+    def entry(build: str, day: int, seen: str) -> Entry:
+        numbers, moment = (3, 3, None, "none", None, 0, 0), datetime(2026, 1, day, 9, tzinfo=UTC)
+        return Entry("a", "", build, "cpu, X", "occurs", numbers[0] < 3, *numbers, seen, moment, "1")
+
+    old, new = [entry("2.9.1", 2, "=1"), entry("2.10.0", 2, "b")], [entry("2.9.1", 3, "c"), entry("2.2.2", 3, "d")]
+    first = as_csv(old)
+    assert shipped_verdicts.parse(first, "")[0]["seen"] == "'=1", "no formula for a spreadsheet"
+    both = as_csv([*old, *new], shipped_verdicts.parse(first, ""))
+    assert [(line["build"], line["day"][-1]) for line in shipped_verdicts.parse(both, "")] == [
+        ("2.2.2", "3"),
+        ("2.9.1", "2"),
+        ("2.9.1", "3"),
+        ("2.10.0", "2"),
+    ]
+    assert as_csv(new, shipped_verdicts.parse(both, "")) == both
+
+
+@pytest.mark.parametrize("text", ["", "case,k\n", f"{','.join(shipped_verdicts.COLUMNS)}\npt1\n"])
+def test_what_is_no_file_of_verdicts_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"v\.csv: its columns are not case, case_hash"):
+        shipped_verdicts.parse(text, "v.csv")
 
 
 def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,12 +116,14 @@ def test_code_in_subfolders_counts_as_shipped(name: str, tmp_path: Path, monkeyp
 
 
 def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None:
-    known = {(row["case"], row["build"], row["case_hash"]): row["verdict"] for row in COMMITTED}
-    forced = list(csv.DictReader(resources.analysis_text(*shipped_matrix.FORCED).splitlines()))
-    on_avx2 = [row for row in forced if row["capability"] == "AVX2"]
-    assert {known[row["case"], row["build"], row["case_hash"]] for row in forced} == {"absent"}
-    assert [(row["case"], row["build"]) for row in on_avx2 if row["verdict"] != "absent"] == []
-    assert {row["case"] for row in on_avx2} <= shipped_matrix.settled()
+    swept = {(row["case"], row["build"]): row for row in COMMITTED}
+    pairs = [(row, swept.get((row["case"], row["build"]), row)) for row in shipped_verdicts.read()]
+    forced = [
+        (row["environment"], row["verdict"], first["verdict"])
+        for row, first in pairs
+        if row["environment"] != first["environment"]
+    ]
+    assert Counter(forced) == {(f"cpu, AMD EPYC, {one}, Linux", "absent", "absent"): 28 for one in ("AVX2", "DEFAULT")}
 
 
 CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
@@ -77,10 +140,9 @@ def test_each_closing_has_a_case_with_what_was_said_or_a_reason() -> None:
 
 
 def test_a_case_is_of_its_issue_and_states_where_it_was_seen() -> None:
-    lines = list(csv.DictReader(resources.analysis_text("results", "closings.csv").splitlines()))
+    lines = shipped_verdicts.read()
     for one in (one for one in CLOSINGS if "case" in one):
         shown = SHOWING[one["case"]]
         assert shown.issues == (("pytorch/pytorch", one["number"]),)
-        rows = [row for row in lines if row["case"] == shown.name]
-        assert {row["case_hash"] for row in rows} == {shown.hash}, "the case has changed since it was run: run it again"
-        assert list(shown.known_bad) == [row["build"] for row in rows if row["verdict"] == "occurs"]
+        seen = [row for row in lines if row["case"] == shown.name]
+        assert list(shown.known_bad) == [row["build"] for row in seen if row["verdict"] == "occurs"]

@@ -25,13 +25,13 @@ from torch_embers.run.verdict import (
     Outcome,
     Rules,
     decide,
-    detectable_rate,
     lower_bound,
     observe,
     planned,
     runs_needed,
     was_hindered,
 )
+from torch_embers.statistics.intervals import detectable_rate
 
 if TYPE_CHECKING:
     from torch_embers.repro.case import Case
@@ -189,7 +189,7 @@ def test_the_bound_is_that_of_clopper_and_pearson(hits: int, more: int) -> None:
 
 @given(st.integers(1, 200))
 def test_a_bug_at_the_detectable_rate_is_missed_once_in_a_hundred(runs: int) -> None:
-    assert (1 - detectable_rate(runs, RULES)) ** runs == pytest.approx(RULES.miss)
+    assert (1 - detectable_rate(runs, RULES.miss)) ** runs == pytest.approx(RULES.miss)
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------------
@@ -233,7 +233,7 @@ def test_beside_an_injected_fault_no_rate_is_claimed_and_it_is_told_with_what_it
     line = evidence_line(cell_of(case_of(), BUILD, made))
     assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
     assert "a hit rate above" not in line
-    assert decide(clean, BUILD_CONTROL, 4, RULES).detectable_rate == pytest.approx(detectable_rate(10, RULES))
+    assert decide(clean, BUILD_CONTROL, 4, RULES).detectable_rate == pytest.approx(detectable_rate(10, RULES.miss))
 
 
 @given(
@@ -302,7 +302,7 @@ def test_fresh_starts_are_counted_where_a_failure_depends_on_the_layout_of_memor
     assert one.made == starts * RULES.layout_forks
     made = one.decide(RULES)
     assert made.runs == starts
-    assert made.detectable_rate == detectable_rate(starts, RULES)
+    assert made.detectable_rate == detectable_rate(starts, RULES.miss)
     assert made.verdict == ("absent" if starts < RULES.layout_most else "not_seen")
 
 

@@ -5,8 +5,6 @@ A case that crashes a script of one's own is no vulnerability by itself: `data/a
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Literal
@@ -14,16 +12,15 @@ from typing import TYPE_CHECKING, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
-from torch_embers import resources, toml_models
+from torch_embers import toml_models
+from torch_embers.repro import shipped_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FILE = "advisories.toml"
-VERDICTS = ("results", "advisories.csv")
 Status = Literal["published", "doubted", "confirmed"]
-CLEAN = ("absent", "not_seen")
-DECIDED = ("occurs", *CLEAN)
+DECIDED = ("occurs", "absent")
 
 
 class Published(toml_models.Entry):
@@ -138,7 +135,7 @@ class Deviation:
 
     Attributes:
         unexpected: releases outside the range on which the case occurs.
-        missing: releases inside it on which the case is absent, or not seen.
+        missing: releases inside it on which the case is absent.
     """
 
     published: Published
@@ -199,7 +196,7 @@ def executed() -> list[Executed]:
     Raises:
         InputError: a shipped file is missing or wrong.
     """
-    rows = list(csv.DictReader(io.StringIO(resources.analysis_text(*VERDICTS))))
+    rows = shipped_verdicts.sweep()
     return [compare(advisory, [row for row in rows if row["case"] == advisory.case]) for advisory in load().advisory]
 
 
@@ -214,5 +211,5 @@ def _deviation(published: Published, seen: Mapping[str, str]) -> Deviation:
     return Deviation(
         published,
         unexpected=tuple(name for name, verdict in seen.items() if verdict == "occurs" and not published.holds(name)),
-        missing=tuple(name for name, verdict in seen.items() if verdict in CLEAN and published.holds(name)),
+        missing=tuple(name for name, verdict in seen.items() if verdict == "absent" and published.holds(name)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +16,7 @@ from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.repro import case as cases
-from torch_embers.repro.shipped_matrix import matrix
+from torch_embers.repro.shipped_verdicts import matrix
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 Standing = Literal["open", "fixed", "duplicate", "stale", "declined", "superseded", "unknown"]
 """What the tracker says of a bug: open, or the disposition of a closed item."""
+DECIDED = ("occurs", "absent")
+"""Verdicts that say whether a bug is there."""
 INTENDED: tuple[Standing, ...] = ("declined", "superseded")
 """What maintainers call right, or leave as it is: no bug to them, and told only when asked for."""
 
@@ -131,7 +134,7 @@ class Bug:
         standing: what the tracker says.
         issues: items of the tracker, the report's own first.
         fixed_in: the first later release that was measured from which on it is gone; None where there is none.
-        evidence: k/n, release and environment of the verdict.
+        evidence: k/n, release and environment of each verdict that says so.
         seen: what the case printed.
     """
 
@@ -188,12 +191,16 @@ def known_on(version: str, device: str = "cpu") -> Known:
     severity = {rule.consequence: rule.severity for rule in rules.severity}
     bank = {case.name: case for case in cases.shipped()}
     standings = _standings()
-    here = [row for row in rows if row["build"] == release and _is_of(row, bank.get(row["case"]))]
+    here: dict[str, list[Mapping[str, str]]] = defaultdict(list)  # of each environment a verdict
+    for row in rows:
+        if row["build"] == release:
+            here[row["case"]].append(row)
     bugs = []
-    for row in here:
-        if row["verdict"] != "occurs" or row["case"] not in spelled:
+    for name, own in here.items():
+        occurring = [row for row in own if row["verdict"] == "occurs"]
+        if not occurring or name not in spelled:
             continue
-        case = bank[row["case"]]
+        case = bank[name]
         issues = sorted(case.issues, key=lambda item: (case.relations.get(item) != "same", item))
         bugs.append(
             Bug(
@@ -203,19 +210,17 @@ def known_on(version: str, device: str = "cpu") -> Known:
                 severity=severity[case.labels["consequence"]],
                 standing=_standing(case, standings),
                 issues=tuple(f"{repo}#{number}" for repo, number in issues),
-                fixed_in=_fixed_in(release, [other for other in rows if other["case"] == case.name]),
-                evidence=f"{row['k']} of {row['n']} runs on {release}, {row['environment']}",
-                seen=row["detail"],
+                fixed_in=_fixed_in(release, [other for other in rows if other["case"] == name]),
+                evidence="; ".join(
+                    f"{row['k']} of {row['n']} runs on {release}, {row['environment']}" for row in occurring
+                ),
+                seen=occurring[0]["seen"],
             )
         )
-    decided = [row for row in here if row["verdict"] in ("occurs", "absent")]
+    decided = [row for own in here.values() for row in own if row["verdict"] in DECIDED]
     places = tuple(sorted({row["environment"] for row in decided}))
-    return Known(release, commit_of(release), exact, places, tuple(bugs), len(decided), len(here) - len(decided))
-
-
-def _is_of(row: Mapping[str, str], case: Case | None) -> bool:
-    """Whether a verdict is of the text that a case has now."""
-    return case is not None and case.hash == row["case_hash"]
+    count = len({row["case"] for row in decided})
+    return Known(release, commit_of(release), exact, places, tuple(bugs), count, len(here) - count)
 
 
 def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:
@@ -240,15 +245,10 @@ def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:
 
 
 def _fixed_in(release: str, rows: Iterable[Mapping[str, str]]) -> str | None:
-    """The first later release from which on the bug is absent wherever it was decided."""
-    verdicts = {Version(row["build"]): row["verdict"] for row in rows}
-    later = sorted(version for version in verdicts if version > Version(release))
-    fixed = None
-    for version in reversed(later):
-        if verdicts[version] == "absent":
-            fixed = version
-        elif verdicts[version] == "occurs":
-            break
+    """The first later release from which on the bug is absent wherever it was decided, in every environment."""
+    decided = [(Version(row["build"]), row["verdict"]) for row in rows if row["verdict"] in DECIDED]
+    last = max([Version(release), *(version for version, verdict in decided if verdict == "occurs")])
+    fixed = min((version for version, _ in decided if version > last), default=None)
     return str(fixed) if fixed else None
 
 

@@ -28,7 +28,7 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "id": f"{PREFIX}{advisory.id}",
-        "modified": max((row["decided_at"] for row in done.verdicts.values()), default="1970-01-01T00:00:00Z"),
+        "modified": max((row["day"] for row in done.verdicts.values()), default="1970-01-01") + "T00:00:00Z",
         "related": [advisory.id, *advisory.aliases],
         "summary": advisory.summary,
         "details": f"{CAUTION} {advisory.relation} {advisory.upstream} {about.policy}",
@@ -54,7 +54,7 @@ def _published(of: Deviation) -> dict[str, Any]:
         **of.published.model_dump(mode="json"),
         "end_is_a_version": not of.published.odd_end,
         "occurs_outside": list(of.unexpected),
-        "not_seen_inside": list(of.missing),
+        "absent_inside": list(of.missing),
     }
 
 
@@ -73,5 +73,5 @@ def _evidence(row: Any) -> dict[str, Any]:
         "control": row["control"],
         "control_build": row["control_build"] or None,
         "environment": row["environment"],
-        "seen": row["detail"],
+        "seen": row["seen"],
     }

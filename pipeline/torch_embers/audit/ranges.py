@@ -35,9 +35,12 @@ def deviation(done: Executed, of: Deviation) -> str:
     if of.unexpected:
         told.append(f"occurs outside it: {spans(of.unexpected, measured)}")
     if of.missing:
-        told.append(f"not seen inside it: {spans(of.missing, measured)}")
-    if done.run and not any(map(of.published.holds, done.run)):
+        told.append(f"absent inside it: {spans(of.missing, measured)}")
+    inside = [release for release in done.run if of.published.holds(release)]
+    if done.run and not inside:
         told.append("no release inside it was run")
+    elif inside and set(inside) <= set(done.undecided):
+        told.append("nothing was decided inside it")
     if of.published.odd_end:
         lists = ", and the record lists no release" if of.published.listed == 0 else ""
         told.append(f"its end {of.published.end} is no version{lists}")

@@ -269,6 +269,7 @@ def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | No
 
 def matrix(
     csv: Annotated[Path | None, typer.Option(help="Also write it as CSV.")] = None,
+    add_to: Annotated[Path | None, typer.Option(help="Also add it to a CSV file that --csv wrote.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Also write it as JUnit XML.")] = None,
     jsonl: Annotated[Path | None, typer.Option(help="Also write it as JSON Lines.")] = None,
     own: Annotated[bool, typer.Option("--own", help="Only verdicts of this database's own runs.")] = False,
@@ -278,7 +279,7 @@ def matrix(
     """Print the verdict of every case on every build."""
     from torch_embers.run import command, show
 
-    entries = command.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
+    entries = command.save_matrix(store_at(database), csv, junit, jsonl, add_to=add_to, only_own=own)
     if json:
         print_json([entry.row() for entry in entries])
     else:

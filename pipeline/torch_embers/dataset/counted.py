@@ -7,6 +7,8 @@ import tomllib
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from torch_embers.dataset import definitions
 from torch_embers.statistics import agreement
 
@@ -53,11 +55,15 @@ def facts(content: Content) -> dict[str, str]:
     }
 
 
+def verdicts(content: Content) -> pa.Table:
+    """The rows of the table ``verdicts`` without those of what could not be tested."""
+    return content.rows["verdicts"].filter(pc.field("verdict") != "untestable")
+
+
 def summary(content: Content) -> str:
     """The dataset in one line."""
-    counts = {
-        name: f"{content.rows[name].num_rows:,} {name}" for name in ("items", "labels", "links", "cases", "verdicts")
-    }
+    told = {**content.rows, "verdicts": verdicts(content)}
+    counts = {name: f"{told[name].num_rows:,} {name}" for name in ("items", "labels", "links", "cases", "verdicts")}
     releases = len(set(content.rows["verdicts"]["release"].to_pylist()))
     return f"{', '.join(counts.values())} on {releases} releases."
 
@@ -263,12 +269,12 @@ def _predictions(predictions: pa.Table) -> str:
 
 
 def _verdicts_from(content: Content) -> str:
-    verdicts = content.rows["verdicts"]
-    counts = Counter(verdicts["provenance"].to_pylist())
+    decided = verdicts(content)
+    counts = Counter(decided["provenance"].to_pylist())
     if not counts:
         return NOTHING
     places: dict[str, set[str]] = defaultdict(set)
-    for provenance, place in zip(*_columns(verdicts, "provenance", "environment"), strict=True):
+    for provenance, place in zip(*_columns(decided, "provenance", "environment"), strict=True):
         places[provenance].add(place)
     own, came = counts["own"], counts["shipped"]
     return (
@@ -287,7 +293,7 @@ def _runnable(rows: Mapping[str, pa.Table]) -> str:
     kinds = sorted({device for device in verdicts["device"].to_pylist() if device})
     untestable = sum(verdict == "untestable" for verdict in verdicts["verdict"].to_pylist())
     return (
-        f"Verdicts are of {', '.join(map(plain, kinds)) or 'no device'}; {untestable:,} of {verdicts.num_rows:,} are "
-        "`untestable`, mostly because the device or the operator was not there. A bug of another device, driver or "
-        "processor can be there and not show."
+        f"Verdicts are of {', '.join(map(plain, kinds)) or 'no device'}; {untestable:,} more rows of that table are "
+        "`untestable`, which is no verdict, mostly because the device or the operator was not there. A bug of another "
+        "device, driver or processor can be there and not show."
     )

@@ -62,7 +62,7 @@ def publish(store: Store, target: Path) -> Published:
         (name, rows.num_rows, len(files[f"data/{name}.parquet"]), len(files[f"data/{name}.csv"]))
         for name, rows in content.rows.items()
     )
-    verdicts = Counter(content.rows["verdicts"]["provenance"].to_pylist())
+    verdicts = Counter(counted.verdicts(content)["provenance"].to_pylist())
     return Published(target, known.version, tables, len(files), sum(map(len, files.values())), verdicts)
 
 

@@ -50,7 +50,7 @@ def item(facts: Facts, key: Key) -> tuple[str, str]:
 
 def release(facts: Facts, build: str) -> tuple[str, str]:
     """What the badge of a release says, and its file's content."""
-    counts = counted(entry for entry in facts.verdicts if entry.build == build)
+    counts = counted(facts.by_release[build])
     decided = counts["occurs"] + counts["absent"]
     said = f"{counts['occurs']} of {decided} cases occur" if decided else "nothing decided"
     return f"torch {build}: {said}", svg(f"torch {build}", said, COUNT if decided else GREY)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
@@ -124,6 +126,15 @@ class Facts:
         return builds_of(self.verdicts)
 
     @cached_property
+    def by_release(self) -> dict[str, list[Entry]]:
+        """A verdict per case for each release, by name; of several environments the first of ``ORDER``."""
+        found: dict[str, list[Entry]] = {release: [] for release in self.releases}
+        for _, seen in sorted(self.verdicts_of.items()):
+            for release, same in groupby(seen, key=attrgetter("build")):
+                found[release].append(deciding(same))
+        return found
+
+    @cached_property
     def reference(self) -> str:
         """The newest build that has a verdict; empty without any."""
         return self.releases[-1] if self.releases else ""
@@ -131,10 +142,7 @@ class Facts:
     @cached_property
     def newest(self) -> dict[str, Entry]:
         """The verdict of each case on the newest build with one; of several environments the first of ``ORDER``."""
-        found: dict[str, Entry] = {}
-        for name, seen in self.verdicts_of.items():
-            found[name] = deciding(entry for entry in seen if entry.build == seen[-1].build)
-        return found
+        return {entry.case: entry for entries in self.by_release.values() for entry in entries}
 
     @cached_property
     def changes(self) -> dict[str, list[tuple[str, str]]]:
@@ -160,24 +168,27 @@ class Facts:
         """Statuses of these kinds, by item."""
         return [row for row in self.source.statuses if row["status"] in wanted]
 
-    def own_verdicts(self, key: Key) -> set[str] | None:
-        """What an item's own reviewed cases (``same``) say on the newest release; None where it has no such case.
+    def own_answer(self, key: Key) -> str | None:
+        """What an item's own reviewed cases (``same``) say together on the newest release; None where it has none.
 
-        Only these speak of the item; what other cases say is evidence of the same kind of bug.
+        Only these speak of the item; what other cases say is evidence of the same kind of bug. One that ``occurs``
+        decides, ``absent`` needs all that can be tested; else it is empty.
         """
         cases = self.cases_of.get(key, ())
         own = [case["name"] for case, relation in cases if speaks_of(relation, case["origin"]) == "report"]
         if not own:
             return None
-        return {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
+        here = {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
+        if "occurs" in here:
+            return "occurs"
+        return "absent" if here - {"untestable"} == {"absent"} else ""
 
-    def still_open(self, verdict: str) -> list[Key]:
-        """Open issues whose own cases all say this on the newest release, of those that were decided."""
-        decided = {key: (self.own_verdicts(key) or set()) & {"occurs", "absent"} for key in self.cases_of}
+    def still_open(self, answer: str) -> list[Key]:
+        """Open issues of which the own cases say this on the newest release."""
         return [
             key
             for key, row in self.items.items()
-            if row["kind"] == "issue" and row["state"] == "open" and decided.get(key) == {verdict}
+            if row["kind"] == "issue" and row["state"] == "open" and self.own_answer(key) == answer
         ]
 
     @cached_property
@@ -194,21 +205,12 @@ class Facts:
         return self._own_counts("unknown")
 
     def _own_counts(self, disposition: str) -> tuple[int, int, int]:
-        decided = alive = other = 0
-        for key in self.cases_of:
-            item = self.items.get(key)
-            if not item or item["kind"] != "issue" or item["state"] != "closed" or item["disposition"] != disposition:
-                continue
-            now = self.own_verdicts(key)
-            if now is None:
-                continue
-            if "occurs" in now:
-                decided, alive = decided + 1, alive + 1
-            elif "absent" in now:
-                decided += 1
-            else:
-                other += 1
-        return decided, alive, other
+        said = Counter(
+            self.own_answer(key)
+            for key, item in self.items.items()
+            if item["kind"] == "issue" and item["state"] == "closed" and item["disposition"] == disposition
+        )
+        return said["occurs"] + said["absent"], said["occurs"], said[""]
 
     # ---- groups ----------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 STACK = (
     ("occurs", ("occurs",), "occur"),
-    ("absent", ("absent", "not_seen"), "absent or not seen"),
-    ("other", ("changed", "inconclusive", "control_failed"), "changed or inconclusive"),
+    ("absent", ("absent",), "absent"),
+    ("other", ("not_seen", "changed", "inconclusive", "control_failed"), "undecided"),
 )
 """Parts of a bar from the left: a name, the verdicts that it counts, and words. Untestable cases are left out."""
 NARROWEST = 9.0

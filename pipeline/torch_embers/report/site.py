@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from torch_embers.report.since import Comparison
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study
-    from torch_embers.run.matrix import Entry
 
 ASSETS = ("table.js", "copy.js", "icon.svg")
 CALLED = "What the code of the cases calls, read from its syntax; a method of a tensor is not told."
@@ -165,22 +164,7 @@ def _overview(writer: Writer, compared: Comparison) -> None:
 
 def _counts(facts: Facts) -> dict[str, dict[str, int]]:
     """By release, oldest first, its cases by verdict: of several environments the deciding one."""
-    made = {release: dict.fromkeys(ORDER, 0) for release in facts.releases}
-    for release, entries in _by_release(facts).items():
-        made[release] = counted(entries)
-    return made
-
-
-def _by_release(facts: Facts) -> dict[str, list[Entry]]:
-    best: dict[tuple[str, str], Entry] = {}
-    for entry in facts.verdicts:
-        place = (entry.build, entry.case)
-        if place not in best or rank(entry.verdict) < rank(best[place].verdict):
-            best[place] = entry
-    found: dict[str, list[Entry]] = {release: [] for release in facts.releases}
-    for (release, _), entry in sorted(best.items()):
-        found[release].append(entry)
-    return found
+    return {release: counted(entries) for release, entries in facts.by_release.items()}
 
 
 # ---- items ---------------------------------------------------------------------------------------------------------
@@ -207,7 +191,7 @@ def _items(writer: Writer) -> None:
 
 def _releases(writer: Writer) -> None:
     facts = writer.facts
-    of_release = _by_release(facts)
+    of_release = facts.by_release
     commits = {row["release"]: row["git_commit"] for row in facts.source.builds}
     rows = []
     for place, release in enumerate(facts.releases):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.judgements import fix_test_answers
 from torch_embers.normalize import now_utc
-from torch_embers.repro import case_rules, shipped_matrix
+from torch_embers.repro import case_rules, shipped_verdicts
 from torch_embers.repro.case import Case, CaseError, parse, shipped
 from torch_embers.repro.case import load as load_file
 from torch_embers.store import rows
@@ -26,7 +26,7 @@ def refresh(writer: Writer) -> tuple[list[Case], int]:
     """Bring the shipped cases and their verdicts into the database, where they are new or changed.
 
     Returns:
-        The shipped cases, and how many verdicts were written.
+        The shipped cases, and how many verdicts were written, `untestable` not counted.
 
     Raises:
         CaseError: one of the cases cannot be used.
@@ -41,7 +41,7 @@ def refresh(writer: Writer) -> tuple[list[Case], int]:
             "AND NOT list_contains(?::VARCHAR[], name)",
             [[case.name for case in cases]],
         )
-        return cases, shipped_matrix.load(connection, cases)
+        return cases, shipped_verdicts.load(connection)
 
 
 def read_folder(folder: Path) -> tuple[list[Case], list[str]]:

@@ -320,13 +320,13 @@ def load(path: Path, origin: Origin = "curated") -> Case:
     return parse(text.replace("\r\n", "\n"), path.stem, origin)
 
 
-def shipped(kind: Kind = "bug") -> list[Case]:
-    """The cases of one kind in ``data/cases``, by name; a process reads the folder once.
+def shipped(kind: Kind | None = "bug") -> list[Case]:
+    """The cases of one kind, or of all, in ``data/cases``, by name; a process reads the folder once.
 
     Raises:
         CaseError: one of them cannot be used.
     """
-    return [case for case in _loaded(_folder()) if case.kind == kind]
+    return [case for case in _loaded(_folder()) if kind in (None, case.kind)]
 
 
 @cache

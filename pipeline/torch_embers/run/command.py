@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch_embers import packages
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.errors import InputError
-from torch_embers.repro import bank
+from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.repro.case import shipped as shipped_cases
 from torch_embers.run import events, matrix, notices, reduction, reports, shipped, shipped_mark
 from torch_embers.run import state as states
@@ -23,7 +23,7 @@ from torch_embers.run.ledger import Ledger
 from torch_embers.run.node import NO_FOLDER, SweepPlan
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run.status import reported, tracked_items
-from torch_embers.run.work import WHOLE, Machine, Shard
+from torch_embers.run.work import WHOLE, Machine, Shard, warn_without_sandbox
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
@@ -132,16 +132,6 @@ def runnable_here(cases: Sequence[Case], progress: Progress, prove: Callable[[],
     return [case for case in cases if PROFILES[case.origin] != HOSTILE]
 
 
-def warn_without_sandbox(cases: Sequence[Case], progress: Progress, prove: Callable[[], Proof] = doctor.prove) -> None:
-    """Say in one line that cases run with less than the whole sandbox, where that is so."""
-    open_here = [case for case in cases if PROFILES[case.origin] != HOSTILE]
-    if not open_here or (proof := prove()).complete:
-        return
-    reason = next(iter(proof.missing.values()))
-    how = f"without {', '.join(proof.missing)}" if proof.held else "with all your rights"
-    progress.said(f"WARNING: {len(open_here)} cases run {how} ({reason}); see `embers doctor`")
-
-
 @contextmanager
 def database_for(path: Path | None) -> Iterator[Store]:
     """The database for a folder of cases: the given one, which must exist, or a temporary one."""
@@ -176,8 +166,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
         with states.kept(store, writer, request.state):
             prove = doctor.prove if cluster is None else cluster.proof
             cases, refused = _cases(store, writer, settings, request, progress, prove)
-            warn_without_sandbox(cases, progress, prove)
-            executor = Executor(store, writer, Machine(builds, request.unsandboxed), progress)
+            executor = Executor(store, writer, Machine(builds, progress, unsandboxed=request.unsandboxed), progress)
             sweep = SweepRequest(cases, targets, builds.installed(), request.jobs, shard=request.shard)
             if request.force:
                 sweep = executor.afresh(sweep)
@@ -223,6 +212,7 @@ def _swept(
     known = states.packed(store, [case.hash for case in sweep.cases])
     plan = SweepPlan(replace(sweep, controls=list(needed.values())), known, request.unsandboxed)
     progress.expects(len(sweep.cases) * len(sweep.builds))
+    warn_without_sandbox(cluster.proof(), progress, unsandboxed=request.unsandboxed)
     for cells, files in cluster.run(plan, request.jobs):
         states.merge(writer, files, NO_FOLDER)
         progress.advanced(len(cells))
@@ -324,9 +314,10 @@ def run_recheck(
             shipped.load(writer)
         with states.kept(store, writer, state):
             cases = runnable_here(bank.load(store), progress)
-            warn_without_sandbox(cases, progress)
-            request = RecheckRequest(only, targets[-1], targets, every, jobs)
-            result = recheck(store, writer, Machine(builds, unsandboxed), cases, request, progress)
+            request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
+            result = recheck(
+                store, writer, Machine(builds, progress, unsandboxed=unsandboxed), cases, request, progress
+            )
             if state is not None and result.news:
                 states.save(store, state)  # a disk that is full is found before anybody is told
             if out is not None:
@@ -366,12 +357,18 @@ def minimize_case(store: Store, settings: Settings, name: str, build: str | None
 
 
 def save_matrix(
-    store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None, *, only_own: bool = False
+    store: Store,
+    csv: Path | None,
+    junit: Path | None,
+    jsonl: Path | None,
+    *,
+    add_to: Path | None = None,
+    only_own: bool = False,
 ) -> list[matrix.Entry]:
     """Read the matrix, or that of own runs, and write it to the files that are asked for.
 
     Raises:
-        InputError: no verdict yet, or a file cannot be written.
+        InputError: no verdict yet, a file cannot be written, or ``add_to`` is no file of verdicts.
     """
     entries = [entry for entry in matrix.entries(store) if not only_own or entry.provenance == matrix.OWN]
     if not entries:
@@ -384,4 +381,11 @@ def save_matrix(
     for path, content in forms:
         if path is not None:
             reports.write(path, content)
+    if add_to is not None:
+        try:
+            text = add_to.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"--add-to {add_to}: {error}; `embers matrix --csv` makes such a file") from error
+        before = shipped_verdicts.parse(text, str(add_to))
+        reports.write(add_to, matrix.as_csv(entries, before).encode())
     return entries

@@ -111,8 +111,8 @@ def run(
     request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device, shard)
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
-    machine = Machine(registry, unsandboxed)
     with ProgressBar("hunting") as progress, cluster_at(address, shard, progress) as cluster:
+        machine = Machine(registry, progress, unsandboxed=unsandboxed)
         for build in chosen_builds(registry, builds):
             for one in hunt.hunt(build, request, machine, cluster):
                 reached.done.append(one)

@@ -9,9 +9,8 @@ from packaging.version import InvalidVersion, Version
 from torch_embers import settings, toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
-from torch_embers.escaping import unguarded
 from torch_embers.oracles.finding import Finding
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.run import hunt
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import Hunted, ident
@@ -70,10 +69,10 @@ def draft(name: str, out: Path) -> str:
 
 def of_case(one: Draft) -> str:
     """The draft of a report about a case."""
-    rows = shipped_matrix.matrix()
+    rows = shipped_verdicts.matrix()
     own = [row for row in rows if row["case"] == one.case]
     newest = max(own, key=lambda row: Version(row["build"]), default=None)
-    seen = f"On {newest['build']}: {unguarded(newest['detail'])}.\n" if newest and newest["verdict"] == "occurs" else ""
+    seen = f"On {newest['build']}: {newest['seen']}.\n" if newest and newest["verdict"] == "occurs" else ""
     return DRAFT.format(
         title=one.title,
         seen=f"{one.about}\n\n{seen}",
@@ -113,7 +112,7 @@ def versions(found: Sequence[Found], rows: Sequence[Hunted]) -> str:
     """On which releases it occurs: by the matrix where a case shows the finding, else by the hunts of the journal."""
     known = is_known(found[0][1], found[0][0].release, hunt.rules().known)
     if known and known.cases:
-        return of_matrix(known.cases, shipped_matrix.matrix())
+        return of_matrix(known.cases, shipped_verdicts.matrix())
     having = {row.build for row, _ in found}
     calls = {(row.op, row.dtype) for row, _ in found}
     clean = {row.build for row in rows if (row.op, row.dtype) in calls and not row.ended} - having

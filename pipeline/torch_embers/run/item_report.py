@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from itertools import takewhile
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -242,18 +243,28 @@ def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:
 
 
 def _since(history: Sequence[Entry]) -> str:
-    """From which build on the newest verdict of a case holds."""
-    told = [e for e in history if e.verdict in ("occurs", "absent", "not_seen")]
-    if not told or told[-1] is not history[-1]:
+    """From which build on the newest verdict of a case holds, without a gap: only an absence says that it is gone."""
+    tested = [e for e in history if e.verdict != "untestable"]
+    if not tested or tested[-1] is not history[-1]:
         return ""
-    occurs = [e.verdict == "occurs" for e in told]
-    if occurs[-1]:
-        first = len(occurs) - occurs[::-1].index(False) if False in occurs else 0
-        return f", since {told[first].build}" if first else f", on every tested build from {told[0].build}"
-    if True not in occurs:
-        return ", as on every tested build: nothing here shows that it ever occurred"
-    last = len(occurs) - 1 - occurs[::-1].index(True)
-    return f", last seen on {told[last].build}, gone since {told[last + 1].build}"
+    newest = tested[-1].verdict
+    lasting = list(takewhile(lambda e: e.verdict == newest, reversed(tested)))
+    before, first = tested[: -len(lasting)], lasting[-1].build
+    seen = [e.build for e in tested if e.verdict == "occurs"]
+    match newest:
+        case "occurs" if not before:
+            return f", on every tested build from {first}"
+        case "occurs" if before[-1].verdict == "absent":
+            return f", since {first}"
+        case "occurs":
+            return f", first seen on {seen[0]}"
+        case "absent" if seen:
+            return f", last seen on {seen[-1]}, gone since {first}"
+        case "not_seen" if seen:
+            return f", last seen on {seen[-1]}: nothing shows that it is gone"
+        case "not_seen" if not before:
+            return ", as on every tested build: nothing here shows that it ever occurred"
+    return ""
 
 
 # ---- the comment ---------------------------------------------------------------------------------------------------

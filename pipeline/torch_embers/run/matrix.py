@@ -6,6 +6,7 @@ import csv
 import io
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -13,6 +14,8 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
+from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
+from torch_embers.run.item_verdict import deciding
 from torch_embers.run.verdict import INJECTED_SHOWS
 from torch_embers.store import schema
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from torch_embers.repro.shipped_verdicts import Line
     from torch_embers.store.store import Store
 
 OWN = "own"
@@ -32,7 +36,7 @@ class Entry:
 
     Attributes:
         issue: items of the case as owner/name#number, separated by spaces.
-        build: public version of the build.
+        build: public version of the build; ``identity`` is the build itself.
         environment: device, processor, capability, system in one text.
         control: build, planted or none.
         provenance: own, or shipped with embers.
@@ -56,6 +60,7 @@ class Entry:
     case_hash: str = ""
     provenance: str = OWN
     labels: tuple[str | None, ...] = ()
+    identity: str = ""
 
     def row(self) -> dict[str, Any]:
         """The entry as named columns."""
@@ -80,7 +85,7 @@ class Entry:
         return self.environment if self.provenance == OWN else f"{self.provenance}, on {self.environment}"
 
 
-COLUMNS = tuple(field.name for field in fields(Entry) if field.name != "labels")
+COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("labels", "identity"))
 
 
 def entries(store: Store) -> list[Entry]:
@@ -120,28 +125,39 @@ def builds_of(verdicts: Sequence[Entry]) -> list[str]:
 def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
 
-    Only ``occurs``, ``absent``, ``not_seen`` and ``changed`` are looked at: the others say nothing about the bug.
+    Only ``occurs``, ``absent`` and ``changed`` are looked at: the others say nothing about the bug.
+
+    Args:
+        verdicts: of each case together, oldest build first; of several environments ``deciding`` says which counts.
     """
     told: dict[str, list[tuple[str, str]]] = {}
-    for entry in preferred(verdicts):
-        if entry.verdict in ("occurs", "absent", "not_seen", "changed"):
-            seen = told.setdefault(entry.case, [])
-            verdict = "absent" if entry.verdict == "not_seen" else entry.verdict
+    for (case, build), same in groupby(preferred(verdicts), key=lambda e: (e.case, e.build)):
+        verdict = deciding(same).verdict
+        if verdict in ("occurs", "absent", "changed"):
+            seen = told.setdefault(case, [])
             if not seen or seen[-1][1] != verdict:
-                seen.append((entry.build, verdict))
+                seen.append((build, verdict))
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 
-def as_csv(verdicts: Sequence[Entry]) -> str:
-    """The matrix as CSV with a heading."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
-    writer.writeheader()
+def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
+    """The matrix as a file of verdicts: a heading, and a line per verdict.
+
+    Args:
+        verdicts: what is written.
+        before: lines of a file to which the verdicts are added; what it has already is not written again.
+    """
+    fresh = []
     for entry in verdicts:
-        row = entry.row()
-        rate = entry.detectable_rate
-        row |= {"decided_at": _iso(entry.decided_at), "detectable_rate": "" if rate is None else f"{rate:.4f}"}
-        writer.writerow({name: csv_cell(value) for name, value in row.items()})
+        cells = entry.row() | {"seen": entry.detail, "day": entry.decided_at.date().isoformat()}
+        fresh.append({name: "" if cells[name] is None else str(csv_cell(cells[name])) for name in FILE_COLUMNS})
+    known = {tuple(line.values()) for line in before}
+    lines = [*before, *(line for line in fresh if tuple(line.values()) not in known)]
+    lines.sort(key=lambda line: (line["case"], version_key(line["build"]), line["environment"], line["day"]))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, FILE_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
     return out.getvalue()
 
 
@@ -152,28 +168,23 @@ def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
 
 
 def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
-    """The matrix as JUnit XML, a suite per build: a bug that occurs fails, what cannot be told is skipped."""
+    """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes."""
     root = ET.Element("testsuites", name=name)
-    for build in builds_of(verdicts):
-        own = [e for e in preferred(verdicts) if e.build == build]
-        skipped = [e for e in own if e.verdict in ("untestable", "inconclusive", "control_failed")]
-        failed = [e for e in own if e.verdict in ("occurs", "changed")]
-        suite = ET.SubElement(
-            root,
-            "testsuite",
-            name=f"torch {build}",
-            tests=str(len(own)),
-            failures=str(len(failed)),
-            skipped=str(len(skipped)),
-            errors="0",
-        )
+    suites: dict[tuple[str, str], list[Entry]] = {}
+    for entry in sorted(preferred(verdicts), key=lambda e: version_key(e.build)):
+        suites.setdefault((entry.identity.partition("@")[0] or entry.build, entry.place), []).append(entry)
+    for (build, place), own in suites.items():
+        suite = ET.SubElement(root, "testsuite", name=xml_text(f"torch {build} on {place}"), tests=str(len(own)))
         for entry in own:
             case = ET.SubElement(suite, "testcase", classname=xml_text(entry.issue), name=xml_text(entry.case))
-            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {entry.place}"
-            if entry in failed:
+            said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {place}"
+            if entry.verdict in ("occurs", "changed"):
                 ET.SubElement(case, "failure", message=xml_text(said)).text = xml_text(entry.detail)
-            elif entry in skipped:
+            elif entry.verdict != "absent":
                 ET.SubElement(case, "skipped", message=xml_text(f"{said}: {entry.detail}"))
+        suite.set("failures", str(len(suite.findall("*/failure"))))
+        suite.set("skipped", str(len(suite.findall("*/skipped"))))
+        suite.set("errors", "0")
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"

@@ -18,7 +18,8 @@ SELECT
     v.decided_at,
     c.case_hash,
     v.provenance,
-    [c.bug_type, c.memory_type, c.consequence]
+    [c.bug_type, c.memory_type, c.consequence],
+    b.build
 FROM latest_verdicts v
 JOIN cases c ON c.case_hash = v.case_hash AND c.current
 JOIN builds b ON b.build = v.build

@@ -133,7 +133,7 @@ class SweepPlan:
             store = Store(Path(folder) / "embers.duckdb")
             with store.writer("run", create=True) as writer:
                 state.merge(writer, self.seed, NO_FOLDER)
-                executor = Executor(store, writer, Machine(registry, self.unsandboxed), Silent())
+                executor = Executor(store, writer, Machine(registry, unsandboxed=self.unsandboxed), Silent())
                 request = replace(
                     self.request,
                     builds=[own[build.identity] for build in self.request.builds],

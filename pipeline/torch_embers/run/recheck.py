@@ -3,6 +3,9 @@
 History is only added to. A status and its announcement are written in one transaction, so that a change is announced
 once, however often the re-check is interrupted. Until all that a re-check writes and prints is done the announcement is
 marked as not told; a re-check that ends before that leaves it to the next one. What is announced: ``run/events.py``.
+
+A status rests on all that is known: the runs of now, stored verdicts of this processor on older releases, shipped ones
+among them, and what controls showed. That a bug is gone stays known until a run shows otherwise.
 """
 
 from __future__ import annotations
@@ -10,15 +13,19 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.builds.registry import environment_of
 from torch_embers.errors import InputError
 from torch_embers.normalize import naive_utc
 from torch_embers.run import events
 from torch_embers.run.batch import control_releases
 from torch_embers.run.executor import Executor, SweepRequest, lacks_control
+from torch_embers.run.item_verdict import ORDER
+from torch_embers.run.matrix import version_key
 from torch_embers.run.script import Script, script_of
-from torch_embers.run.status import CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
+from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
 from torch_embers.run.verdict import INJECTED_SHOWS, Rules
 from torch_embers.store import rows
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
     from torch_embers.run.status import BackendKey, ItemKey, Status
+    from torch_embers.run.verdict import Verdict
     from torch_embers.run.work import Machine
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -57,6 +65,13 @@ LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.num
 WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
 """
 """Announcements that nobody was told, with the change of status that was written beside each."""
+_OLDER = """
+SELECT v.case_hash, split_part(b.version, '+', 1), v.verdict
+FROM latest_verdicts v JOIN builds b USING (build) JOIN environments e USING (environment)
+WHERE e.system = $system AND e.processor = $processor AND coalesce(e.device_name = $device_name, e.device_name IS NULL)
+ORDER BY v.provenance <> 'own', list_position($order::VARCHAR[], v.verdict)
+"""
+"""Verdicts of this machine and of its like: the CPU capability is another one where a build knows no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +82,7 @@ class RecheckRequest:
         only: items in which state.
         reference: the build that statuses speak of.
         builds: all builds to have verdicts on, oldest first; the reference among them.
+        controls: builds on which controls may run.
         every: days after which a verdict on the reference build is due again.
         jobs: runs at a time.
     """
@@ -74,6 +90,7 @@ class RecheckRequest:
     only: str
     reference: Build
     builds: Sequence[Build]
+    controls: Sequence[Build]
     every: float
     jobs: int = 1
 
@@ -152,16 +169,57 @@ class Uncontrolled:
 
 
 @dataclass(frozen=True, slots=True)
+class _Known:
+    """What statuses rest on beside the cells of now: cases, items, and verdicts that the database holds.
+
+    Attributes:
+        older: by case hash and release, verdicts of machines like this one, shipped ones among them.
+        occurred: hashes of cases that occurred on any machine.
+    """
+
+    cases: Sequence[Case]
+    items: Mapping[ItemKey, Tracked]
+    older: Mapping[str, Mapping[str, Verdict]]
+    occurred: frozenset[str]
+
+    def statuses(self, cells: Iterable[Cell], reference: Build) -> dict[BackendKey, Status]:
+        """Status by item and backend."""
+        by_case: dict[str, list[Cell]] = defaultdict(list)
+        for cell in sorted(cells, key=lambda c: c.build.order()):
+            if cell.build.order() <= reference.order():
+                by_case[cell.case.hash].append(cell)
+        verdicts = {
+            case: _series(seen, self.older.get(case, {}))
+            for case, seen in by_case.items()
+            if seen[-1].build.identity == reference.identity
+        }
+        return statuses_of(self.cases, self.items, verdicts, self.occurred)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A status of before that stays, because what ran now does not decide.
+
+    Attributes:
+        reason: why it does not.
+    """
+
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recheck:
     """The result of a re-check.
 
     Attributes:
         counts: items by status, all of them.
-        fresh: verdicts that were reached now.
+        fresh: verdicts that were reached now, `untestable` not counted.
         false_expected: false claims of an absence to expect among the announced ones.
         ahead: what was dated later than now before this re-check.
         left_out: builds that could not be used, each with the reason. Where the reference is among them there are no
             statuses: those of another build would be news that is none.
+        kept: statuses of before that stay, by item and backend; they are counted, too.
     """
 
     reference: Build
@@ -173,6 +231,14 @@ class Recheck:
     false_expected: float
     ahead: Ahead = Ahead()
     left_out: tuple[tuple[Build, str], ...] = ()
+    kept: Mapping[BackendKey, Kept] = field(default_factory=dict)
+
+    @property
+    def undecided(self) -> str:
+        """How many statuses stay as they were, and why, in one line; empty where none does."""
+        counted = Counter((one.status, one.reason) for one in self.kept.values()).most_common()
+        parts = ", ".join(f"{count} {status} ({reason})" for (status, reason), count in counted)
+        return f"not decided now, these keep their status: {parts}" if parts else ""
 
     @property
     def uncontrolled(self) -> Uncontrolled:
@@ -215,15 +281,19 @@ def recheck(
     usable = Usable(executor, progress)
     due = naive_utc() - timedelta(days=request.every)
     cells = _sweep(usable, chosen, request, due)
-    known = histories(store)
-    statuses = _confirmed(usable, chosen, items, cells, known, request, due)
+    earlier = histories(store)
+    known = _known(store, chosen, items, cells, request.reference)
+    statuses = _confirmed(usable, known, cells, earlier, request, due)
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
         statuses = {}
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
+    here = _by_item(cells, chosen, request.reference)
+    kept = _kept(store, statuses, here)
     moment = naive_utc()
-    changes = _changes(known, statuses, items, _of_each_case(cells, chosen), request.reference, moment)
+    derived = {key: status for key, status in statuses.items() if key not in kept}
+    changes = _changes(earlier, derived, items, here, moment)
     made_at = moment.isoformat() + "Z"
-    changes = _untold(store, statuses, known) + changes
+    changes = _untold(store, statuses, earlier) + changes
     with writer.transaction() as connection:
         _write(connection, [change for change in changes if change.found_at is None], request.reference, made_at)
     claims = sum(change.kind in CONFIRMED for change in changes)
@@ -232,11 +302,12 @@ def recheck(
         made_at,
         tuple(cells),
         tuple(changes),
-        dict(Counter(statuses.values())),
-        sum(cell.fresh for cell in cells),
+        dict(Counter([*derived.values(), *(one.status for one in kept.values())])),
+        sum(cell.fresh and cell.decision.verdict != "untestable" for cell in cells),
         expected_false(claims, rules.miss),
         ahead,
         tuple(usable.left_out.values()),
+        kept,
     )
 
 
@@ -250,77 +321,118 @@ def _sweep(usable: Usable, cases: Sequence[Case], request: RecheckRequest, due: 
     A released build does not change; what may is the machine, and the control sees that.
     """
     older = [b for b in request.builds if b.identity != request.reference.identity]
-    cells = usable.sweep(SweepRequest(cases, older, request.builds, request.jobs)) if older else []
+    cells = usable.sweep(SweepRequest(cases, older, request.controls, request.jobs)) if older else []
     batch = usable.executor.ledger.open_batch(request.reference, due)
-    newest = SweepRequest(cases, [request.reference], request.builds, request.jobs, batch=batch, since=due)
+    newest = SweepRequest(cases, [request.reference], request.controls, request.jobs, batch=batch, since=due)
     return cells + usable.sweep(newest)
 
 
-def _statuses(
-    cases: Iterable[Case], items: Mapping[ItemKey, Tracked], cells: Sequence[Cell], reference: Build
-) -> dict[BackendKey, Status]:
-    """Status by item and backend."""
-    by_case: dict[str, list[Cell]] = defaultdict(list)
-    for cell in sorted(cells, key=lambda c: c.build.order()):
-        if cell.build.order() <= reference.order():
-            by_case[cell.case.hash].append(cell)
-    verdicts = {
-        case: [cell.decision.verdict for cell in seen]
-        for case, seen in by_case.items()
-        if seen[-1].build.identity == reference.identity
-    }
-    return statuses_of(cases, items, verdicts)
+def _series(cells: Sequence[Cell], older: Mapping[str, Verdict]) -> list[Verdict]:
+    """The verdicts of a case by release, that of the last cell last.
+
+    Args:
+        cells: verdicts on the builds that were asked for, oldest first.
+        older: by release, what is known beside them.
+    """
+    known = {version_key(release): verdict for release, verdict in older.items()}
+    for cell in cells:
+        control = cell.decision.control.build
+        if cell.decision.verdict == "absent" and control:  # an absence rests on a build that showed the bug
+            known[version_key(control.partition("@")[0].partition("+")[0])] = "occurs"
+    asked = {version_key(cell.build.public_version) for cell in cells}
+    last = max(asked)
+    series = [(version, verdict) for version, verdict in known.items() if version < last and version not in asked]
+    series += [(cell.build.order()[0], cell.decision.verdict) for cell in cells]
+    return [verdict for _, verdict in sorted(series, key=itemgetter(0))]
+
+
+def _known(
+    store: Store, cases: Sequence[Case], items: Mapping[ItemKey, Tracked], cells: Sequence[Cell], reference: Build
+) -> _Known:
+    """What is stored beside these cells; of a release, own verdicts go before shipped ones."""
+    where = next((cell.where for cell in cells if cell.where), None) or environment_of(reference, 1)
+    asked = {name: where[name] for name in ("system", "processor", "device_name")}
+    older: dict[str, dict[str, Verdict]] = defaultdict(dict)
+    with store.read() as connection:
+        for case_hash, release, verdict in connection.execute(_OLDER, {**asked, "order": list(ORDER)}).fetchall():
+            older[case_hash].setdefault(release, verdict)
+        occurred = connection.execute("SELECT DISTINCT case_hash FROM verdicts WHERE verdict = 'occurs'").fetchall()
+    return _Known(cases, items, older, frozenset(case_hash for [case_hash] in occurred))
 
 
 def _confirmed(
     usable: Usable,
-    cases: Sequence[Case],
-    items: Mapping[ItemKey, Tracked],
+    known: _Known,
     cells: list[Cell],
-    known: Mapping[BackendKey, History],
+    earlier: Mapping[BackendKey, History],
     request: RecheckRequest,
     due: datetime,
 ) -> dict[BackendKey, Status]:
     """Statuses, after a second batch since ``due`` for every new claim of an absence that is asked for."""
-    statuses = _statuses(cases, items, cells, request.reference)
-    wanted = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
-    claimed = {key[:2] for key, s in wanted.items() if s in CONFIRMED and known[key].status != s}
-    doubtful = [c for c in cases if claimed & set(c.issues)]
+    statuses = known.statuses(cells, request.reference)
+    claimed = {
+        key[:2]
+        for key, s in statuses.items()
+        if s in CONFIRMED and earlier[key].status != s and _is_wanted(known.items.get(key[:2]), request.only)
+    }
+    doubtful = [c for c in known.cases if claimed & set(c.issues)]
     if not doubtful or request.reference.identity in usable.left_out:
         return statuses
-    wanted_again = SweepRequest(doubtful, [request.reference], request.builds, request.jobs)
+    wanted_again = SweepRequest(doubtful, [request.reference], request.controls, request.jobs)
     second = {cell.case.hash: cell for cell in usable.sweep(usable.executor.confirming(wanted_again, due))}
     for place, cell in enumerate(cells):
         if cell.build.identity == request.reference.identity and cell.case.hash in second:
             cells[place] = replace(second[cell.case.hash], fresh=True)
-    return _statuses(cases, items, cells, request.reference)
+    return known.statuses(cells, request.reference)
 
 
-def _of_each_case(cells: Iterable[Cell], cases: Iterable[Case]) -> list[Cell]:
-    """A cell for each case: cases of several items that are the same script were run once, for one of them."""
+def _by_item(cells: Iterable[Cell], cases: Iterable[Case], reference: Build) -> dict[BackendKey, list[Cell]]:
+    """The cells of the reference build by item and backend; cases that are the same script were run once for all."""
     same: dict[str, list[Case]] = defaultdict(list)
     for case in cases:
         same[case.hash].append(case)
-    return [replace(cell, case=case) for cell in cells for case in same.get(cell.case.hash, [cell.case])]
+    here: dict[BackendKey, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell.build.identity == reference.identity:
+            for case in same[cell.case.hash]:
+                for repo, number in case.issues:
+                    here[repo, number, case.device].append(replace(cell, case=case))
+    return here
+
+
+def _kept(
+    store: Store, statuses: Mapping[BackendKey, Status], here: Mapping[BackendKey, Sequence[Cell]]
+) -> dict[BackendKey, Kept]:
+    """Absences that are known, own or shipped, where no run of now says otherwise and none shows them anew."""
+    with store.read() as connection:
+        rows_of = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
+    known = {tuple(key): status for *key, status in rows_of}
+    made = {}
+    for key, status in statuses.items():
+        verdicts = {cell.decision.verdict for cell in here[key]}
+        is_open = status in ("undecided", "never_reproduced", "untestable_here")
+        if is_open and known.get(key) in ABSENT and verdicts <= {"absent", "not_seen", "untestable"}:
+            made[key] = Kept(known[key], _why(here[key]))
+    return made
+
+
+def _why(cells: Iterable[Cell]) -> str:
+    """Why clean runs show no absence."""
+    if any(map(lacks_control, cells)):
+        return "no build here shows the bug"
+    if any(cell.decision.verdict == "not_seen" for cell in cells):
+        return "the control shows the bug too rarely"
+    return "a case cannot be tested here"
 
 
 def _changes(
     known: Mapping[BackendKey, History],
     statuses: Mapping[BackendKey, Status],
     items: Mapping[ItemKey, Tracked],
-    cells: Sequence[Cell],
-    reference: Build,
+    here: Mapping[BackendKey, Sequence[Cell]],
     moment: datetime,
 ) -> list[Change]:
     """Statuses that are not what they were, and what flapped and has settled."""
-    evidence: dict[BackendKey, list[str]] = defaultdict(list)
-    scripts: dict[BackendKey, list[Script]] = defaultdict(list)
-    for cell in cells:
-        if cell.build.identity == reference.identity:
-            for repo, number in cell.case.issues:
-                key = (repo, number, cell.case.device)
-                evidence[key].append(f"{evidence_line(cell)}, on {cell.place}")
-                scripts[key].append(script_of(cell.case.name, cell.case.origin, cell.case.code))
     unknown = Tracked(None)
     limits = events.rules().flapping
     made = [
@@ -330,8 +442,8 @@ def _changes(
             key[2],
             status,
             known[key].status,
-            tuple(evidence[key]),
-            tuple(scripts[key]),
+            tuple(f"{evidence_line(cell)}, on {cell.place}" for cell in here[key]),
+            tuple(script_of(cell.case.name, cell.case.origin, cell.case.code) for cell in here[key]),
             events.kind_of(known[key], status, moment, limits),
         )
         for key, status in statuses.items()

@@ -18,7 +18,7 @@ from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import bank
 from torch_embers.run import perf, shipped
-from torch_embers.run.command import runnable_here, warn_without_sandbox
+from torch_embers.run.command import runnable_here
 from torch_embers.run.executor import Executor, SweepRequest, lacks_control
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
@@ -213,8 +213,7 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
     with store.writer("recheck") as writer:
         shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
-        warn_without_sandbox(cases, progress)
-        executor = Executor(store, writer, Machine(registry, asked.unsandboxed), progress)
+        executor = Executor(store, writer, Machine(registry, progress, unsandboxed=asked.unsandboxed), progress)
         usable = Usable(executor, progress)
         cells = usable.sweep(SweepRequest(cases, [predecessor, candidate], installed, asked.jobs))
         for build in (predecessor, candidate):

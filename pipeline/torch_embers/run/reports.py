@@ -105,7 +105,8 @@ def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None
     """
     write(folder / "recheck.json", orjson.dumps(as_table(result), option=orjson.OPT_INDENT_2))
     write(folder / "recheck.md", markdown(result).encode())
-    newest = [e for e in entries if e.build == result.reference.public_version and e.provenance == matrix.OWN]
+    here = {cell.place for cell in result.cells if cell.build.identity == result.reference.identity}
+    newest = [e for e in entries if e.identity == result.reference.identity and e.environment in here]
     write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
 
 
@@ -123,6 +124,10 @@ def as_table(result: Recheck) -> dict[str, Any]:
             "cases": result.uncontrolled.cases,
             "releases": dict(result.uncontrolled.releases),
         },
+        "kept": [
+            {"issue": f"{repo}#{number}", "backend": backend, "status": kept.status, "reason": kept.reason}
+            for (repo, number, backend), kept in result.kept.items()
+        ],
         "dated_later_than_now": {"verdicts": result.ahead.verdicts, "statuses": result.ahead.statuses},
         "left_out": [{"build": build.identity, "name": build.name, "reason": why} for build, why in result.left_out],
         "changes": [
@@ -159,7 +164,8 @@ def markdown(result: Recheck) -> str:
         lines += ["", "Nothing changed since the last re-check."]
     if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
-    lines += [line for hint in (result.uncontrolled, result.ahead) if str(hint) for line in ("", f"{hint}.")]
+    hints = (result.undecided, result.uncontrolled, result.ahead)
+    lines += [line for hint in hints if str(hint) for line in ("", f"{hint}.")]
     if result.left_out:
         lines += ["", *(f"- {escaped(line)}" for line in left_out(result))]
     lines += ["", "| status | items |", "| --- | --- |"]

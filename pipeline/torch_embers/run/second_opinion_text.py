@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import item_link, markdown_block
 from torch_embers.escaping import markdown as escaped
-from torch_embers.repro import shipped_matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def _elsewhere(opinion: SecondOpinion, case: CaseOpinion, newest: Entry) -> list
     seen = {(entry.machine, entry.verdict) for entry in entries}
     if control.machine == newest.machine or seen & {(newest.machine, "occurs"), (control.machine, "absent")}:
         return []
-    if case.name in shipped_matrix.settled():
+    if (case.name, control.environment) in shipped_verdicts.absences():
         return []
     return [
         f"{case.name}: the control ran on another kind of machine ({control.build}: {control.machine}; {newest.build}: "

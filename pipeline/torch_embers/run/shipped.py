@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_embers.normalize import naive_utc
-from torch_embers.repro import bank, shipped_fix_tests, shipped_matrix
+from torch_embers.repro import bank, shipped_fix_tests, shipped_verdicts
 from torch_embers.repro.case import DEVICES
-from torch_embers.repro.shipped_matrix import PROVENANCE
+from torch_embers.repro.shipped_verdicts import PROVENANCE
 from torch_embers.run import shipped_mark
 from torch_embers.run.matrix import version_key
 from torch_embers.run.status import CLAIMS, CONFIRMED, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
@@ -47,7 +47,7 @@ def refresh(store: Store) -> int:
     """Bring all of it up to date where the database holds items that it speaks of.
 
     Returns:
-        How many shipped verdicts were written: 0 where they were there already.
+        How many shipped verdicts were written, `untestable` not counted: 0 where they were there already.
 
     Raises:
         CaseError, InputError: a shipped file cannot be used.
@@ -78,7 +78,7 @@ def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> l
     if not verdicts:
         return []
     reference = verdicts[-1][2]
-    second = shipped_matrix.confirming(reference)
+    second = shipped_verdicts.second_batch(reference)
     series: dict[str, list[Any]] = {}
     evidence: dict[str, str] = {}
     for case_hash, name, build, verdict, k, n, moment in verdicts:
@@ -113,7 +113,7 @@ def _again(row: Mapping[str, str] | None) -> str:
     """The second batch of a case in words."""
     if row is None:
         return ""
-    return f"; second batch {row['verdict']} {row['k']}/{row['n']} ({row['decided_at'][:10]}), on {row['environment']}"
+    return f"; second batch {row['verdict']} {row['k']}/{row['n']} ({row['day']}), on {row['environment']}"
 
 
 def _confirmed(

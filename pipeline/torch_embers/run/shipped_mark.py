@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from torch_embers import resources
 from torch_embers.builds import releases
 from torch_embers.normalize import now_utc
-from torch_embers.repro import shipped_fix_tests, shipped_matrix
+from torch_embers.repro import shipped_fix_tests, shipped_verdicts
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
 
@@ -48,8 +48,7 @@ def _of_files() -> bytes:
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _READ):
             found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    for name in (shipped_matrix.MATRIX, shipped_matrix.CONFIRMING):
-        found.update(resources.analysis_text(*name).encode())
+    found.update(resources.analysis_text(*shipped_verdicts.FILE).encode())
     for data in (releases.FILE, shipped_fix_tests.FILE):
         found.update(resources.data_file(data).read_bytes())
     return found.digest()

@@ -14,6 +14,7 @@ from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
+from torch_embers.run.item_verdict import deciding
 from torch_embers.run.matrix import OWN, builds_of, changes, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
@@ -158,8 +159,11 @@ def print_watched(done: Watched) -> None:
 def print_summary(done: RunSummary) -> None:
     """Print a run's summary."""
     out = stdout()
-    counted = ", ".join(f"{count} {verdict}" for verdict, count in sorted(done.counts.items()))
-    out.print(f"\n{sum(done.counts.values())} verdicts: {counted or 'none'}")
+    decided = {verdict: count for verdict, count in sorted(done.counts.items()) if verdict != "untestable"}
+    counted = ", ".join(f"{count} {verdict}" for verdict, count in decided.items())
+    out.print(f"\n{sum(decided.values())} verdicts: {counted or 'none'}")
+    if untestable := done.counts.get("untestable"):
+        out.print(f"{untestable} times a case could not be tested on a build")
     for place in done.places:
         out.print(f"measured on {plain(place)}")
     if done.gone:
@@ -175,7 +179,9 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
     out = stdout()
     builds = builds_of(verdicts)
     mixed = len({e.provenance for e in verdicts}) > 1
-    cells = {(e.case, e.provenance, e.build): e for e in verdicts}
+    cells: dict[tuple[str, str, str], list[Entry]] = {}
+    for entry in verdicts:
+        cells.setdefault((entry.case, entry.provenance, entry.build), []).append(entry)
     lines = sorted({(e.case, e.provenance) for e in verdicts})
     width = max(len(case) for case, _ in lines) + len(OWN_MARK)
     room = max(1, (out.width - min(width, out.width // 2)) // (max(map(len, builds)) + 1))
@@ -186,7 +192,7 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
         for build in shown:
             made.add_column(plain(build), justify="center", no_wrap=True)
         for case, provenance in lines:
-            marks = [_mark(cells.get((case, provenance, build))) for build in shown]
+            marks = [_mark(cells.get((case, provenance, build), ())) for build in shown]
             made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)
         out.print(made)
     out.print("  ".join(f"{mark} {verdict}" for verdict, (mark, _) in STYLES.items()) + "  ~ flaky")
@@ -197,9 +203,11 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
     out.print(f"{len(changes(verdicts))} of {len({e.case for e in verdicts})} cases change between two builds")
 
 
-def _mark(entry: Entry | None) -> Text:
-    if entry is None:
+def _mark(entries: Sequence[Entry]) -> Text:
+    """The mark of a case on a build, whose environments are one answer."""
+    if not entries:
         return Text(" ")
+    entry = deciding(entries)
     mark, style = STYLES[entry.verdict]
     return Text(mark + ("~" if entry.flaky else ""), style=style)
 
@@ -224,7 +232,7 @@ def print_recheck(result: Recheck) -> None:
     out.print(f"\nitems: {counted or 'none with a verdict'}")
     if result.false_expected:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
-    for hint in filter(None, (str(result.uncontrolled), str(result.ahead))):
+    for hint in filter(None, (result.undecided, str(result.uncontrolled), str(result.ahead))):
         out.print(hint)
     for line in left_out(result):
         out.print(plain(line))

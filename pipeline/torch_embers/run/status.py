@@ -44,6 +44,7 @@ Status = Literal[
 STATUSES: tuple[Status, ...] = get_args(Status)
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh batch of runs."""
+ABSENT: tuple[Status, ...] = (*CONFIRMED, "undecided_absent")
 CLAIMS: tuple[Status, ...] = ("closed_but_occurs", "regressed", *CONFIRMED)
 """What is said of an item, not of its cases alone."""
 OWN_REPORT = ("curated", "fix_test")
@@ -73,7 +74,10 @@ class Tracked:
 
 
 def statuses_of(
-    cases: Iterable[Case], items: Mapping[ItemKey, Tracked], verdicts: Mapping[str, Sequence[Verdict]]
+    cases: Iterable[Case],
+    items: Mapping[ItemKey, Tracked],
+    verdicts: Mapping[str, Sequence[Verdict]],
+    occurred: Collection[str] = (),
 ) -> dict[BackendKey, Status]:
     """The status of every item that has a case with a verdict on the reference build, per backend.
 
@@ -81,6 +85,7 @@ def statuses_of(
         cases: the cases.
         items: the items of the tracker.
         verdicts: by case hash, verdicts on builds up to the reference build, oldest first; the last one is of it.
+        occurred: hashes of cases that occurred elsewhere, on another machine or build: they have been reproduced.
     """
     of_item: dict[BackendKey, dict[str, Sequence[Verdict]]] = defaultdict(dict)
     same: dict[ItemKey, set[str]] = defaultdict(set)
@@ -92,7 +97,11 @@ def statuses_of(
             for repo, number in reported(case, items):
                 of_item[repo, number, case.device][case.hash] = verdicts[case.hash]
     unknown = Tracked(None)
-    return {key: status_of(items.get(key[:2], unknown), seen, same[key[:2]]) for key, seen in sorted(of_item.items())}
+    made = {key: status_of(items.get(key[:2], unknown), seen, same[key[:2]]) for key, seen in sorted(of_item.items())}
+    return {
+        key: "undecided" if status == "never_reproduced" and not of_item[key].keys().isdisjoint(occurred) else status
+        for key, status in made.items()
+    }
 
 
 def reported(case: Case, items: Mapping[ItemKey, Tracked]) -> list[ItemKey]:

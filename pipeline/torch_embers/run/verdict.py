@@ -19,6 +19,7 @@ from pydantic import Field
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
 from torch_embers.repro.expectation import Expectation, shows, unwrapped
 from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
@@ -272,11 +273,6 @@ def runs_needed(hits: int, runs: int, rules: Rules) -> int | None:
     return max(1, math.ceil(round(math.log(rules.miss) / math.log1p(-rate), 6)))
 
 
-def detectable_rate(runs: int, rules: Rules) -> float:
-    """The hit rate that this many clean runs would have shown, but for ``miss``."""
-    return 1.0 if runs <= 0 else 1 - rules.miss ** (1 / runs)
-
-
 def shares(runs: int, rounds: int) -> list[int]:
     """Runs spread over freshly started zygotes, the first ones get the rest."""
     return [runs // rounds + (place < runs % rounds) for place in range(rounds)]
@@ -356,7 +352,7 @@ def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rul
     def say(verdict: Verdict, of: Iterable[Observation], *, clean: bool = False) -> Decision:
         shown = next(iter(of), None)
         # an injected fault shows that the check can fail, not that this machine could show the bug
-        rate = detectable_rate(n, rules) if clean and control.kind != "planted" else None
+        rate = detectable_rate(n, rules.miss) if clean and control.kind != "planted" else None
         detail = shown.detail if shown else "no runs"
         signature = shown.signature if shown and verdict in ("occurs", "changed") else None
         return Decision(verdict, 0 < k < n, k, n, rate, control, detail, signature)

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from torch_embers.errors import InputError
+from torch_embers.progress import Silent
 from torch_embers.run.batch import PRELOADS, PROFILES
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import REVIEWED
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
+    from torch_embers.sandbox.proof import Proof
     from torch_embers.sandbox.runner import RunResult
 
 
@@ -100,17 +103,19 @@ class Wanted(Protocol):
 AnyWanted = TypeVar("AnyWanted", bound=Wanted)
 
 
-@dataclass(frozen=True, slots=True)
 class Machine:
     """The machine that this process runs on.
 
-    Attributes:
+    Args:
         registry: its builds.
+        progress: is told where runs lack guarantees of the sandbox.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
     """
 
-    registry: Registry
-    unsandboxed: bool = False
+    def __init__(self, registry: Registry, progress: Progress | None = None, *, unsandboxed: bool = False) -> None:
+        self.registry, self.unsandboxed = registry, unsandboxed
+        self._progress = progress or Silent()
+        self._has_warned = False
 
     def runner(
         self, build: Build, profile: str = REVIEWED, preload: tuple[str, ...] = PRELOAD, start: float | None = None
@@ -126,6 +131,9 @@ class Machine:
         Raises:
             SandboxError: the sandbox cannot give what the profile promises.
         """
+        if profile == REVIEWED and not self._has_warned:
+            warn_without_sandbox(doctor.prove(), self._progress, unsandboxed=self.unsandboxed)
+            self._has_warned = True
         return Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self.unsandboxed, start=start)
 
     @contextmanager
@@ -171,3 +179,12 @@ class Machine:
                     with runner:
                         for result in runner.run((work.attempt for work in members), jobs):
                             yield by_key[result.key], result
+
+
+def warn_without_sandbox(proof: Proof, progress: Progress, *, unsandboxed: bool) -> None:
+    """Say in one line that reviewed code runs with less than the whole sandbox, where that is so."""
+    if proof.complete or not (proof.held or unsandboxed):  # without either nothing runs
+        return
+    reason = next(iter(proof.missing.values()))
+    how = f"without {', '.join(proof.missing)}" if proof.held else "without a sandbox, with all your rights"
+    progress.said(f"WARNING: reviewed cases run {how} ({reason}); see `embers doctor`")

@@ -36,6 +36,11 @@ def wilson(k: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
     return (0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half))
 
 
+def detectable_rate(runs: int, miss: float) -> float:
+    """The hit rate that this many clean runs would have shown, but for a chance of ``miss``."""
+    return 1.0 if runs <= 0 else 1 - miss ** (1 / runs)
+
+
 def newcombe(k: int, n: int, other_k: int, other_n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Newcombe's interval of the difference of two independent shares, first minus second, in -1..1.
 

@@ -33,6 +33,7 @@ COUNTED = (
     "rejects",
     "raw_pages",
 )
+_COUNTED_ROWS = {"verdicts": "verdicts WHERE verdict <> 'untestable'"}
 _QUERIES = {
     "items": """
         SELECT repo, coalesce(nullif(kind, ''), 'unknown') AS kind, coalesce(state, 'unknown') AS state,
@@ -100,7 +101,9 @@ def status(store: Store) -> Status:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
         counted = " UNION ALL ".join(
-            f"SELECT '{table}' AS name, count(*) AS rows FROM {table}" for table in COUNTED if table in tables
+            f"SELECT '{table}' AS name, count(*) AS rows FROM {_COUNTED_ROWS.get(table, table)}"
+            for table in COUNTED
+            if table in tables
         )
         counts = {row["name"]: row["rows"] for row in read(counted)}
         return Status(

@@ -78,24 +78,29 @@ def place_of(places: Sequence[Place], version: str) -> int:
 
 
 def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
-    """What earlier verdicts say of places: only those that decide.
+    """What earlier verdicts say of places; where environments differ on one build, the bug is there.
 
-    Where environments differ on one build, the bug is there.
+    Clean runs without a control say nothing where another build is known to show the bug.
     """
+    occurs = any(entry.verdict == "occurs" for entry in entries)
     position = {place.version: number for number, place in enumerate(places)}
     replies: dict[int, Reply] = {}
     for entry in entries:
         reply = reply_of(decision_of(entry), rules, known=True)
-        if entry.build in position and reply.answer != "unknown":
+        if entry.verdict == "not_seen" and occurs:
+            reply = replace(reply, answer="unknown", confidence=1.0)
+        if entry.build in position:
             place = position[entry.build]
             replies[place] = _together(replies.get(place, reply), reply)
     return replies
 
 
 def _together(one: Reply, other: Reply) -> Reply:
-    """What two environments say of one build: a bug that one of them shows is there."""
-    if one.answer == other.answer:
+    """What two environments say of one build: one that decides counts, and a bug that one of them shows is there."""
+    if other.answer in (one.answer, "unknown"):
         return one
+    if one.answer == "unknown":
+        return other
     shows = one if one.answer == "yes" else other
     said = ", clean in another environment"
     return shows if shows.detail.endswith(said) else replace(shows, detail=shows.detail + said)

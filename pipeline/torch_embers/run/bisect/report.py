@@ -127,11 +127,11 @@ def sentence(found: History, versions: Sequence[str], words: Words = BUG) -> str
         case "cannot tell":
             return f"Cannot tell: {found.reason}."
         case "always":
-            return f"The {what} is there on every tested build ({_tested(found, versions)}).{rest}"
+            return f"The {what} is there on every build that decides ({_tested(found, versions)}).{rest}"
         case "never":
             tested = _tested(found, versions)
             unseen = f"The {what} was not seen on any build that was tested ({tested})"
-            return f"{unseen}; nothing shows that it can be seen here."
+            return f"{unseen}; nothing shows that it can be seen here.{rest}"
         case "several":
             listed = ", ".join(span(versions[low : high + 1]) for low, high in found.ranges)
             return f"Not one range: the {what} is there on {listed}. It {', then it '.join(said)}.{rest}"
@@ -140,18 +140,17 @@ def sentence(found: History, versions: Sequence[str], words: Words = BUG) -> str
 
 
 def _undecided(found: History, versions: Sequence[str], words: Words) -> str:
-    """Places away from the changes and ranges that showed the bug, but not often enough to be sure."""
-    within = {place for change in found.changes for place in change.skipped}
-    within |= {place for low, high in found.ranges for place in range(low, high + 1)}
-    named = [_open(place, found, versions, words) for place, reply in found.replies.items() if place not in within]
-    named = [text for text in named if "undecided" in text]
-    return f" It may be there elsewhere, too: {'; '.join(named)}." if named else ""
+    """The places that were run and decide nothing, but for those that stand beside their change."""
+    beside = {place for change in found.changes for place in change.skipped}
+    open_here = (place for place, reply in found.replies.items() if reply.answer == "unknown" and reply.runs)
+    named = [_open(place, found, versions, words) for place in open_here if place not in beside]
+    return f" But {'; '.join(named)}." if named else ""
 
 
 def _open(place: int, found: History, versions: Sequence[str], words: Words) -> str:
     """Why a place has no answer."""
     reply = found.replies[place]
-    if reply.answer == "unknown" and (reply.hits or (words is SLOW and reply.runs)):
+    if reply.runs:
         return f"{versions[place]} is undecided, {reply.hits} of {reply.runs} {words.unit} showed it"
     return f"{versions[place]} cannot be tested"
 

@@ -94,7 +94,9 @@ class Bisector:
         places, expected = _ends(places, self._request)
         if self._subject.speed is not None and not self._request.good:
             self._good = next((place.build for place in places if place.build), None)
-        made = self._searched(places, known_replies(places, entries, Rules.load()), expected)
+        replies = known_replies(places, entries, Rules.load())
+        decided = {place: reply for place, reply in replies.items() if reply.answer != "unknown"}
+        made = self._searched(places, decided, expected)
         between = made.last_change if self._request.index else None
         if between is None:
             return made

@@ -32,7 +32,7 @@ from torch_embers.sandbox.runner import Attempt, RunResult
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
     from torch_embers.mine.git.first_release import Evidence
@@ -64,12 +64,13 @@ LEFT JOIN artifacts b ON b.name = t.name AND b.kind = 'before' LEFT JOIN titles 
 WHERE t.status = 'script' AND t.repo = ?
 """
 _RUNS = """
-SELECT r.case_hash, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail, r.stdout, r.stderr
+SELECT r.case_hash, r.build, r.environment, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail,
+       r.stdout, r.stderr
 FROM runs r JOIN builds b USING (build) JOIN fix_tests t USING (case_hash)
 WHERE r.batch = 0 AND NOT r.planted AND t.repo = ? ORDER BY r.attempt
 """
 _WAITED = """
-SELECT case_hash, build FROM runs WHERE batch = 0 AND NOT planted GROUP BY case_hash, build
+SELECT case_hash, build, environment FROM runs WHERE batch = 0 AND NOT planted GROUP BY ALL
 HAVING count(*) < $most AND bool_and(ended = 'timeout' AND cpu < $share * duration)
 """
 _RAN = re.compile(r"(\d{1,9}) of (\d{1,9}) variants ran, \d+ pass\s*\Z")
@@ -135,23 +136,29 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
     tests = [test for test in sample if request.shard.has(test.case.hash)]
     ledger = Ledger(store, writer)
     environments = ledger.note_builds(map(placed_here, request.builds))
+    of_release: dict[str, list[Build]] = defaultdict(list)
+    for build in request.builds:
+        of_release[build.public_version].append(build)
+    releases = [builds[-1] for builds in of_release.values()]
     made = 0
     for wanted in (_around, _around, _older, _newest, _since_when, _everywhere):
-        known = _trials(store, request.repo, tests)
+        ran = _ran(store, request.repo, tests)
         todo: list[Work] = []
         again = _waited(store)
         for test in tests:
-            have = {trial.version for trial in known.get(test.case.hash, ())}
-            for build in wanted(test, request.builds, known.get(test.case.hash, ())):
-                if build.public_version not in have or (test.case.hash, build.identity) in again:
-                    todo.append(Work(test.case, build, _attempt(str(len(todo)), test.case)))
+            have = ran.get(test.case.hash, {})
+            for release in wanted(test, releases, _by_release(have)):
+                for build in of_release[release.public_version]:
+                    place = build.identity, environments[build.identity]
+                    if place not in have or (test.case.hash, *place) in again:
+                        todo.append(Work(test.case, build, _attempt(str(len(todo)), test.case)))
         progress.expects(made + len(todo))
         for name, count in Counter(work.build.name for work in todo).items():
             progress.said(f"{name}: {count} tests")
         try:
             for work, result in machine.make(todo, request.jobs):
                 batch = Batch(work.case, work.build, environments[work.build.identity], 0)
-                number = int((work.case.hash, work.build.identity) in again)
+                number = int((work.case.hash, work.build.identity, batch.environment) in again)
                 ledger.keep(batch, work.attempt, result, observe(work.case, result), number)
                 progress.advanced(1)
         finally:  # Ctrl-C, too, keeps what was reached
@@ -174,11 +181,11 @@ def class_tests(store: Store, writer: Writer, repo: str) -> int:
         How many tests have a class.
     """
     tests = _tests(store, repo, Draw())
-    known, texts = _trials(store, repo, tests), _texts(store, repo)
+    ran, texts = _ran(store, repo, tests), _texts(store, repo)
     moment, rules = now_utc(), fix_test_rules.load()
     written, cases = [], []
     for test in tests:
-        if not (trials := known.get(test.case.hash)):
+        if not (trials := _by_release(ran.get(test.case.hash, {}))):
             continue
         found = classify(trials, test.first_release, test.evidence)
         if test.case.name in texts:
@@ -208,20 +215,30 @@ def _texts(store: Store, repo: str) -> dict[str, FixTest]:
         return {row[0]: FixTest(*row) for row in connection.execute(_TEXTS, [repo]).fetchall()}
 
 
-def _trials(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, list[Trial]]:
-    """The stored runs of these tests, read by the rules of today: a new rule needs no new run.
+def _ran(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, dict[tuple[str, str], Trial]]:
+    """The last run of each test (by hash) on each build in each environment, read by the rules of today.
 
     Of a long error output the end is stored; where the traceback is not in it, the outcome of the run itself stays.
     """
     cases = {test.case.hash: test.case for test in tests}
     with store.read() as connection:
         found = connection.execute(_RUNS, [repo]).fetchall()
-    trials: dict[str, dict[str, Trial]] = defaultdict(dict)
-    for case_hash, version, outcome, signature, *ended in found:
+    trials: dict[str, dict[tuple[str, str], Trial]] = defaultdict(dict)
+    for case_hash, build, environment, version, outcome, signature, *ended in found:
         if case_hash in cases:
             public = version.partition("+")[0]
-            trials[case_hash][public] = _trial(cases[case_hash], public, outcome, signature, _stored(*ended))
-    return {case_hash: list(by_version.values()) for case_hash, by_version in trials.items()}
+            made = _trial(cases[case_hash], public, outcome, signature, _stored(*ended))
+            trials[case_hash][build, environment] = made
+    return trials
+
+
+def _by_release(trials: Mapping[tuple[str, str], Trial]) -> list[Trial]:
+    """One run per release: a test fails there if it does on any build, and passes if it does and never fails."""
+    order = ("failed", "passed", "nothing")
+    found: dict[str, Trial] = {}
+    for trial in sorted(trials.values(), key=lambda trial: order.index(trial.said)):
+        found.setdefault(trial.version, trial)
+    return list(found.values())
 
 
 def _trial(case: Case, version: str, outcome: str, signature: str | None, run: RunResult) -> Trial:
@@ -307,8 +324,8 @@ def _everywhere(_test: TrialTest, builds: Sequence[Build], known: Sequence[Trial
         yield from builds
 
 
-def _waited(store: Store) -> set[tuple[str, str]]:
-    """Tests (by hash) and builds of which the only run was cut off while it waited for a processor."""
+def _waited(store: Store) -> set[tuple[str, str, str]]:
+    """Tests (by hash), builds and environments of which the only run was cut off while it waited for a processor."""
     with store.read() as connection:
         asked = {"most": ATTEMPTS, "share": WAITED}
         return set(connection.execute(_WAITED, asked).fetchall())

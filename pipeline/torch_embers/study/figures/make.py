@@ -101,7 +101,7 @@ def _selection(definition: FigureDefinition, study: Study) -> list[str]:
     if definition.counts == "cases":
         own, shipped = study.verdicts
         return [
-            "bugs that the project has a case for: pairs of item and release that could be tested, "
+            "bugs that the project has a case for: pairs of item and release that were decided, "
             f"{own:,} of this database and {shipped:,} of the shipped matrix"
         ]
     if definition.counts == "fixes":

@@ -1,0 +1,228 @@
+"""The verdicts that come with embers: analysis/results/verdicts.csv, to which `embers matrix --add-to` adds.
+
+A line is a verdict of a case on a release in an environment. What it is for follows from the lines beside it: the first
+of a case on a release is that of the sweep; a later one in the same environment is a second batch; one in another
+environment says whether the CPU capability matters.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import datetime
+from functools import cache
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.builds.registry import environment_key
+from torch_embers.builds.releases import commit_of
+from torch_embers.errors import InputError
+from torch_embers.escaping import unguarded
+from torch_embers.repro import case as cases
+from torch_embers.statistics.intervals import detectable_rate
+from torch_embers.store import rows
+
+if TYPE_CHECKING:
+    import duckdb
+
+Line = dict[str, str]
+FILE = ("results", "verdicts.csv")
+COLUMNS = (
+    "case",
+    "case_hash",
+    "build",
+    "environment",
+    "k",
+    "n",
+    "control",
+    "control_build",
+    "control_k",
+    "control_n",
+    "verdict",
+    "seen",
+    "day",
+)
+"""Columns of the file and of `embers matrix --csv`; docs/running.md says what they mean."""
+WITH_RATE = ("absent", "not_seen", "control_failed")
+PROVENANCE = "shipped"
+CONDITIONS = {"profile": "reviewed", "batch": 0, "signature": None, "provenance": PROVENANCE}
+"""What the file does not say of its verdicts: all its cases were written by hand."""
+PLATFORM, THREADS = "linux-x86_64", 1
+"""Where they were reached."""
+
+
+def read() -> list[Line]:
+    """All lines of the file, each of the text that its case has now.
+
+    Raises:
+        InputError: the file is missing, or a line is of another text.
+    """
+    lines = parse(resources.analysis_text(*FILE), f"analysis/{'/'.join(FILE)}")
+    known = {(case.name, case.hash) for case in cases.shipped(None)}
+    for line in lines:
+        if (line["case"], line["case_hash"]) not in known:
+            raise InputError(
+                f"analysis/{'/'.join(FILE)}: {line['case']} on {line['build']} is of a text (hash {line['case_hash']}) "
+                "that no shipped case has: delete the lines of that case, run it on all builds, and add its verdicts "
+                "by `embers matrix --add-to`"
+            )
+        line["seen"] = unguarded(line["seen"])
+    return lines
+
+
+def parse(text: str, name: str) -> list[Line]:
+    """The lines of a file of verdicts as they stand in it.
+
+    Args:
+        text: the whole file.
+        name: what errors call it.
+
+    Raises:
+        InputError: it has other columns.
+    """
+    reader = csv.DictReader(io.StringIO(text))
+    lines = list(reader)
+    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in line or None in line.values() for line in lines):
+        raise InputError(f"{name}: its columns are not {', '.join(COLUMNS)}: `embers matrix --csv` writes such a file")
+    return lines
+
+
+def _by_release() -> list[list[Line]]:
+    """The lines of each case on each release, the oldest first."""
+    found: dict[tuple[str, str], list[Line]] = {}
+    for line in read():
+        found.setdefault((line["case"], line["build"]), []).append(line)
+    return [sorted(lines, key=itemgetter("day")) for lines in found.values()]
+
+
+def sweep() -> list[Line]:
+    """The sweep: one verdict per case, of whatever kind, and release.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    return [first for first, *_ in _by_release()]
+
+
+def matrix() -> list[Line]:
+    """The sweep of the cases of bugs.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    bugs = {case.hash for case in cases.shipped()}
+    return [line for line in sweep() if line["case_hash"] in bugs]
+
+
+def second_batch(release: str) -> dict[str, Line]:
+    """The newest verdict on a release beside that of the sweep, in the same environment, by hash of the case.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    return {
+        line["case_hash"]: line
+        for first, *later in _by_release()
+        for line in later
+        if line["build"] == release and line["environment"] == first["environment"]
+    }
+
+
+@cache
+def absences() -> frozenset[tuple[str, str]]:
+    """Cases with an environment in which a verdict is `absent`.
+
+    Raises:
+        InputError: the file cannot be used.
+    """
+    return frozenset((line["case"], line["environment"]) for line in read() if line["verdict"] == "absent")
+
+
+def load(connection: duckdb.DuckDBPyConnection) -> int:
+    """Make the shipped verdicts of the database those of this embers; own verdicts stay.
+
+    Args:
+        connection: in a transaction of the writer.
+
+    Returns:
+        How many verdicts were written, `untestable` not counted: 0 where the database has them already.
+
+    Raises:
+        InputError: the file is missing or malformed.
+    """
+    used = matrix()
+    try:
+        places = {line["environment"]: _environment(line["environment"]) for line in used}
+        miss = resources.load_toml("verdicts.toml")["runs"]["miss"]
+        verdicts = [_verdict(line, places[line["environment"]]["environment"], miss) for line in used]
+    except (KeyError, ValueError, TypeError) as error:
+        raise InputError(f"analysis/{'/'.join(FILE)}: {error!r}; take this file from the release again") from error
+    if _stored(connection, verdicts):
+        return 0
+    connection.execute("DELETE FROM verdicts WHERE provenance = ?", [PROVENANCE])
+    rows.append(connection, "verdicts", verdicts)
+    newest = max(row["decided_at"] for row in verdicts) if verdicts else ""
+    releases = sorted({build for line in used for build in (line["build"], line["control_build"]) if build})
+    rows.replace(connection, "builds", ("build",), [_build(release) | {"seen_at": newest} for release in releases])
+    rows.replace(
+        connection, "environments", ("environment",), [place | {"seen_at": newest} for place in places.values()]
+    )
+    return sum(row["verdict"] != "untestable" for row in verdicts)
+
+
+def _stored(connection: duckdb.DuckDBPyConnection, verdicts: list[dict[str, Any]]) -> bool:
+    """Whether the database holds exactly these shipped verdicts."""
+    known = connection.execute("FROM verdicts WHERE provenance = ?", [PROVENANCE])
+    names = [column[0] for column in known.description or ()]
+    return set(known.fetchall()) == {
+        tuple(datetime.fromisoformat(row[name]) if name == "decided_at" else row.get(name) for name in names)
+        for row in verdicts
+    }
+
+
+def _verdict(line: Line, environment: str, miss: float) -> dict[str, Any]:
+    k, n, control_k, control_n = (int(line[name]) for name in ("k", "n", "control_k", "control_n"))
+    has_rate = line["verdict"] in WITH_RATE and line["control"] != "planted"
+    return {
+        **{name: line[name] for name in ("case_hash", "build", "verdict", "control")},
+        **CONDITIONS,
+        "k": k,
+        "n": n,
+        "control_k": control_k,
+        "control_n": control_n,
+        "environment": environment,
+        "flaky": 0 < k < n,
+        "detectable_rate": detectable_rate(n, miss) if has_rate else None,
+        "control_build": line["control_build"] or None,
+        "detail": line["seen"],
+        "decided_at": datetime.fromisoformat(line["day"]).isoformat(),
+    }
+
+
+def _build(release: str) -> dict[str, Any]:
+    """A release as a build: nobody noted its Python."""
+    return {
+        "build": release,
+        "name": release,
+        "version": release,
+        "git_commit": commit_of(release),
+        "channel": "release",
+        "platform": PLATFORM,
+    }
+
+
+def _environment(text: str) -> dict[str, Any]:
+    """Read ``device, processor[, capability], system``, as run/matrix.sql writes it."""
+    device, *middle, system = text.split(", ")
+    capability = middle.pop() if len(middle) > 1 else None
+    columns = {
+        "device": device,
+        "device_name": None,
+        "driver": None,
+        "system": system,
+        "processor": ", ".join(middle),
+        "capability": capability,
+        "threads": THREADS,
+    }
+    return {"environment": environment_key(columns.items()), **columns}
