@@ -12,9 +12,10 @@ import pytest
 
 from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
-from torch_embers.builds import install
+from torch_embers.builds import install, stubs
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, look
 from torch_embers.progress import Silent
+from torch_embers.run import show
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,13 +50,17 @@ def add(folder: Path, **more: Any) -> Build:
     return install.add(wanted, **{**asked, **more}, progress=Silent())
 
 
-def fake_wheel(folder: Path, version: str = "2.5.1") -> Path:
-    """A wheel of that torch."""
+def fake_wheel(folder: Path, version: str = "2.5.1", *, cuda: bool = False) -> Path:
+    """A wheel of that torch; with ``cuda`` it needs a package that is nowhere."""
     path = folder / f"torch-{version}-py3-none-any.whl"
     info = f"torch-{version}.dist-info"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("torch/__init__.py", FAKE_TORCH.format(version=version, commit="00ff"))
-        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
+        file.writestr("torch/lib/libtorch_cuda.so", "no library")
+        needs = "Requires-Dist: nvidia-not-there==1\n"
+        file.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n{needs if cuda else ''}"
+        )
         file.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         file.writestr(f"{info}/RECORD", "")
     return path
@@ -213,6 +218,19 @@ def test_a_wheel_is_installed_into_an_environment_of_its_own(tmp_path: Path) -> 
         add(tmp_path / "builds", wheel=fake_wheel(tmp_path))
     Registry(tmp_path / "builds").remove("2.5.1")
     assert not build.python.exists()
+
+
+@pytest.mark.usefixtures("no_companions")
+def test_a_cuda_build_is_installed_without_its_cuda_packages_and_listed_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = install.Plan(str(fake_wheel(tmp_path, cuda=True)), None, instead=())
+    monkeypatch.setattr(install, "_of_version", lambda *_, **__: plan)
+    build = add(tmp_path / "builds", version="2.5.1")
+    assert build.without_cuda
+    assert list(build.python.parent.parent.glob(f"lib/python3*/site-packages/torch/lib/{stubs.NAME}"))
+    show.print_builds([build], 40)
+    assert "cpu (CUDA calls fail)" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("no_companions")

@@ -229,7 +229,7 @@ def test_a_dataset_after_three_cases_has_all_shipped_verdicts_and_the_own_ones(
     assert set(found.environment) == set(places.environment)
     sheet = (tmp_path / "d" / "DATASHEET.md").read_text()
     assert "3 rest on runs that the database holds" in sheet
-    assert f"{COUNT:,} came with embers" in sheet
+    assert f"{DECIDED:,} came with embers" in sheet
 
 
 def test_an_own_status_goes_before_the_shipped_one(mined: Store) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import _ctypes
+import ctypes
 import json
 import os
+import platform
 import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from support import Recorded
 from torch_embers import settings as settings_room
-from torch_embers.builds import install, pins
+from torch_embers.builds import install, pins, stubs
 from torch_embers.builds.registry import PARTIAL, Build, BuildError, processor_of
 from torch_embers.progress import Silent
 from torch_embers.repro import shipped_verdicts
@@ -56,12 +61,70 @@ def pip_says(monkeypatch: pytest.MonkeyPatch, code: int, out: str, err: str = ""
     monkeypatch.setattr(install.subprocess, "run", lambda *_, **__: done)
 
 
-def test_gigabytes_of_cuda_packages_are_not_taken_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    needs = ["filelock", "nvidia-cublas==13.0; platform_system == 'Linux'"]
-    report = {"install": [{"metadata": {"name": "torch", "requires_dist": needs}}]}
-    pip_says(monkeypatch, 0, json.dumps(report))
+def test_gigabytes_of_cuda_packages_are_left_out_unasked_where_they_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = ["filelock", "sympy (==1.13.1) ; python_version >= '3.9'", "optree ; extra == 'optree'", "triton==3.2.0"]
+    needs.append("nvidia-cublas==13.0; platform_system == 'Linux'")
+    wheel = tmp_path / "torch.whl"
+    wheel.write_bytes(bytes(2_000_000))
+    torch = {"metadata": {"name": "torch", "requires_dist": needs}, "download_info": {"url": wheel.as_uri()}}
+    pip_says(monkeypatch, 0, json.dumps({"install": [torch]}))
+    monkeypatch.setattr(install.sys, "platform", "linux")
+    monkeypatch.setattr(install.platform, "machine", lambda: "x86_64")
+    progress = Recorded()
+    planned = install.Plan("torch==2.5.1", None, instead=("filelock", "sympy==1.13.1"))
+    assert install._of_version("2.5.1", progress, cuda=False) == planned
+    assert progress.lines[-1].startswith("2.0 MB to download: ")
+    assert progress.lines[-1].endswith("CUDA calls fail")
+    assert install._of_version("2.5.1", progress, cuda=True) == install.Plan("torch==2.5.1", None)
+    monkeypatch.setattr(install.platform, "machine", lambda: "aarch64")
     with pytest.raises(BuildError, match="several GB of CUDA packages"):
         add(tmp_path / "builds", version="2.5.1")
+    torch["metadata"]["requires_dist"] = needs[:3]
+    pip_says(monkeypatch, 0, json.dumps({"install": [torch]}))
+    assert install._of_version("2.5.1", progress, cuda=False) == install.Plan("torch==2.5.1", None), "a CPU build"
+
+
+COUNT, VERSIONED = stubs.Symbol("cudaGetDeviceCount"), stubs.Symbol("cublasCreate_v2", "libcublas.so.12")
+
+
+def test_missing_cuda_libraries_are_links_to_one_that_defines_what_is_asked_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {COUNT, VERSIONED, *map(stubs.Symbol, ("cudnnCreate", "PyObject_Call", "_ZNSt6localeD1Ev"))}
+    needed = {"libcudart.so.12", "libcudnn.so.9", "libcublas.so.12", "libc.so.6"}
+    monkeypatch.setattr(stubs, "read", lambda _: stubs.Linked(needed, {"cudnnCreate"}, asked))
+    for name in ("libtorch_cuda.so", "libcudnn.so.9"):
+        (tmp_path / name).write_bytes(b"x")
+    assert stubs.write(tmp_path) == ["libcublas.so.12", "libcudart.so.12"]
+    content = (tmp_path / "libcublas.so.12").read_bytes()
+    assert content == (tmp_path / "libcudart.so.12").read_bytes() == stubs.library([COUNT, VERSIONED])
+
+
+def test_a_library_is_read_as_the_dynamic_linker_does() -> None:
+    linked = stubs.read(Path(_ctypes.__file__).read_bytes())
+    assert "libc.so.6" in linked.needed
+    assert "PyInit__ctypes" in linked.defined
+    assert stubs.Symbol("PyErr_SetString") in linked.lacked
+    assert any(symbol.version.startswith("GLIBC_2") for symbol in linked.lacked)
+    assert stubs.read(b"GROUP ( libc.so.6 )") == (set(), set(), set())
+
+
+@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="its code is for x86-64 Linux")
+def test_stubs_of_cuda_load_and_say_that_there_is_no_device(tmp_path: Path) -> None:
+    names = ("cudaGetLastError", "cudaGetErrorString", "__cudaRegisterFatBinary", "cudaMalloc")
+    (tmp_path / stubs.NAME).write_bytes(stubs.library([COUNT, VERSIONED, *map(stubs.Symbol, names)]))
+    loaded = ctypes.CDLL(str(tmp_path / stubs.NAME), os.RTLD_NOW)
+    count = ctypes.c_int(7)
+    assert (loaded.cudaGetDeviceCount(ctypes.byref(count)), count.value) == (100, 0)
+    assert (loaded.cudaMalloc(), loaded.cudaGetLastError(), loaded["__cudaRegisterFatBinary"]()) == (100, 0, 0)
+    loaded.cudaGetErrorString.restype = ctypes.c_char_p
+    assert loaded.cudaGetErrorString(3) == b"no CUDA here"
+    find = ctypes.CDLL(None).dlvsym
+    find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+    assert find(loaded._handle, b"cublasCreate_v2", b"libcublas.so.12")
+    assert not find(loaded._handle, b"cublasCreate_v2", b"libcublas.so.11")
 
 
 def test_an_unknown_version_names_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

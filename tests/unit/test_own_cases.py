@@ -80,7 +80,7 @@ def test_one_line_warns_of_cases_that_run_without_the_sandbox(
     monkeypatch.setattr(doctor, "prove", lambda: Proof(outcome, "Linux"))
     progress = Recorded()
     monkeypatch.setattr(work, "Runner", lambda *_, **__: None)
-    here = work.Machine(Registry(tmp_path), progress, unsandboxed=unsandboxed)
+    here = work.Machine(Registry(tmp_path), unsandboxed, progress)
     build: Any = SimpleNamespace(python=tmp_path)
     for profile in (HOSTILE, REVIEWED, REVIEWED):
         here.runner(build, profile)
@@ -157,6 +157,7 @@ def test_only_an_absence_changes_a_case_and_passes_in_junit() -> None:
     xml = as_junit([*unseen, entry("2.2.2", "absent")]).decode()
     assert [(xml.count(f'failures="{n}"'), xml.count(f'skipped="{n}"')) for n in (0, 1)] == [(2, 2), (1, 1)]
     assert '<skipped message="not_seen 0/4, control 3/3 on 2.0.1' in xml
+    assert "Linux 6: the control shows the bug too rarely" in xml
 
 
 def test_two_builds_of_a_release_are_two_suites_and_one_answer() -> None:

@@ -1,14 +1,15 @@
 """Installs builds: isolated environments, made aside and moved into place when they work.
 
 An environment is made in a folder whose name starts with ``.new-`` and renamed as the last step, so that a kill leaves
-nothing that counts as a build; what dead processes left is removed by the next installation. CPU builds only, unless
-the user asks for PyTorch's CUDA packages, which are several GB.
+nothing that counts as a build; what dead processes left is removed by the next installation. CPU builds where they can
+be had; else CUDA builds without NVIDIA's libraries (``stubs.py``), unless the user asks for these several GB.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -20,12 +21,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
-from torch_embers.builds import pins
+from torch_embers.builds import pins, stubs
 from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, compile_ahead, look
+from torch_embers.console import size_text
 from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:
@@ -74,11 +77,13 @@ class Plan:
         requirement: torch as pip wants it.
         index: index to take torch from; None for the configured one.
         pre: whether pre-releases count.
+        instead: what is installed instead of all that it needs: its CUDA libraries are left out; None for all of it.
     """
 
     requirement: str
     index: str | None
     pre: bool = False
+    instead: tuple[str, ...] | None = None
 
 
 def add(
@@ -189,9 +194,7 @@ def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
     if _answers(f"{index.cpu}/torch/", index.patience_seconds):
         return Plan(f"torch=={version}", index.cpu)
     progress.said("PyTorch's CPU index does not answer: looking where pip looks")
-    if not cuda:
-        _refuse_cuda(version)
-    return Plan(f"torch=={version}", None)
+    return Plan(f"torch=={version}", None) if cuda else _where_pip_looks(version, progress)
 
 
 def _answers(page: str | urllib.request.Request, patience: float) -> bool:
@@ -202,11 +205,11 @@ def _answers(page: str | urllib.request.Request, patience: float) -> bool:
         return False
 
 
-def _refuse_cuda(version: str) -> None:
-    """Make sure that pip would take a build without CUDA packages; it can tell without downloading.
+def _where_pip_looks(version: str, progress: Progress) -> Plan:
+    """The build that pip finds, without its CUDA packages; pip can tell what it needs without downloading it.
 
     Raises:
-        BuildError: it would not, or there is no such version.
+        BuildError: there is no such version, or its CUDA libraries cannot be left out here.
     """
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--dry-run"]
     command += ["--ignore-installed", "--no-deps", "--report", "-", f"torch=={version}"]
@@ -217,11 +220,29 @@ def _refuse_cuda(version: str) -> None:
     try:
         report = json.loads(done.stdout)
         [torch] = [part for part in report["install"] if part["metadata"]["name"].lower() == "torch"]
-        needs = torch["metadata"].get("requires_dist", [])
+        needs = [Requirement(need) for need in torch["metadata"].get("requires_dist", [])]
     except (ValueError, KeyError) as error:
         raise BuildError(f"pip does not say which torch {version} it would install: {advice}") from error
-    if any(re.match(r"(nvidia|triton|pytorch-triton)\b", need) for need in needs):
+    own = [need for need in needs if not re.match(r"(nvidia|cuda|triton|pytorch-triton)\b", need.name)]
+    if own == needs:
+        return Plan(f"torch=={version}", None)
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise BuildError(f"only a build with several GB of CUDA packages is reachable for torch {version}: {advice}")
+    size = _download_size(str(torch.get("download_info", {}).get("url", "")))
+    progress.said(
+        f"{size} to download: only a CUDA build is reachable; its CUDA libraries are left out, CUDA calls fail"
+    )
+    fitting = [need for need in own if need.marker is None or need.marker.evaluate({"extra": ""})]
+    return Plan(f"torch=={version}", None, instead=tuple(f"{need.name}{need.specifier}" for need in fitting))
+
+
+def _download_size(address: str) -> str:
+    try:
+        page = urllib.request.Request(address, method="HEAD")  # noqa: S310
+        with urllib.request.urlopen(page, timeout=_rules().index.patience_seconds) as answer:  # noqa: S310
+            return size_text(int(answer.headers["Content-Length"]))
+    except (OSError, urllib.error.URLError, ValueError, TypeError):
+        return "an unknown size"
 
 
 def _pip_error(version: str, text: str) -> str:
@@ -253,7 +274,11 @@ def _install(registry: Registry, plan: Plan, name: str, expected: str, progress:
         python = _environment(home / ENVIRONMENT)
         progress.said(f"installing {plan.requirement}")
         _pip(home, python, plan)
-        build = look(python, name)
+        if plan.instead is not None:
+            _pip(home, python, *[Plan(package, None) for package in plan.instead])
+            for folder in (home / ENVIRONMENT).glob("lib/python3*/site-packages/torch/lib"):
+                stubs.write(folder)
+        build = replace(look(python, name), without_cuda=plan.instead is not None)
         companions = companions_of(build.public_version)
         progress.said(f"installing {', '.join(companions)}")
         _pip(home, python, *[Plan(package, None) for package in companions])
@@ -291,6 +316,7 @@ def _pip(home: Path, python: Path, *plans: Plan) -> None:
     report = home / "report.json"
     for plan in plans:
         options = (["--index-url", plan.index] if plan.index else []) + (["--pre"] if plan.pre else [])
+        options += ["--no-deps"] if plan.instead is not None else []
         command = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q", "--report", str(report)]
         _with_pip(home, python)
         _run([*command, *options, plan.requirement], home)

@@ -66,6 +66,7 @@ class Build:
         device_name: name of the accelerator, empty without one.
         driver: CUDA runtime or macOS version, empty without an accelerator.
         managed: whether embers installed it and may remove it.
+        without_cuda: whether it is a CUDA build whose CUDA libraries embers left out: its CUDA calls fail.
         disk_bytes: room it takes; 0 where embers did not install it.
         used_at: when it was last used (UTC); the least recently used goes first.
         checked: result of each check, empty before the first.
@@ -83,6 +84,7 @@ class Build:
     device_name: str = ""
     driver: str = ""
     managed: bool = False
+    without_cuda: bool = False
     disk_bytes: int = 0
     used_at: str = ""
     checked: tuple[tuple[str, str], ...] = ()

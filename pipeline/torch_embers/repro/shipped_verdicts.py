@@ -28,21 +28,9 @@ if TYPE_CHECKING:
 
 Line = dict[str, str]
 FILE = ("results", "verdicts.csv")
-COLUMNS = (
-    "case",
-    "case_hash",
-    "build",
-    "environment",
-    "k",
-    "n",
-    "control",
-    "control_build",
-    "control_k",
-    "control_n",
-    "verdict",
-    "seen",
-    "day",
-)
+SUBJECT = ("case", "case_hash", "build", "environment")
+EVIDENCE = ("k", "n", "control", "control_build", "control_k", "control_n")
+COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
 """Columns of the file and of `embers matrix --csv`; docs/running.md says what they mean."""
 WITH_RATE = ("absent", "not_seen", "control_failed")
 PROVENANCE = "shipped"

@@ -164,7 +164,7 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
         shipped.load(writer)
         prove = doctor.prove if cluster is None else cluster.proof
         cases, refused = _cases(store, writer, settings, request, progress, prove)
-        executor = Executor(store, writer, Machine(builds, progress, unsandboxed=request.unsandboxed), progress)
+        executor = Executor(store, writer, Machine(builds, request.unsandboxed, progress), progress)
         sweep = SweepRequest(cases, targets, builds.installed(), request.jobs, shard=request.shard)
         if request.force:
             sweep = executor.afresh(sweep)
@@ -309,7 +309,7 @@ def run_recheck(
             shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
         request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
-        machine = Machine(builds, progress, unsandboxed=unsandboxed)
+        machine = Machine(builds, unsandboxed, progress)
         result = recheck(store, writer, machine, cases, request, progress)
         if state is not None and result.news:
             states.save(store, state)  # a disk that is full is found before anybody is told

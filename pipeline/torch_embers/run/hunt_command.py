@@ -112,7 +112,7 @@ def run(
     reached = Reached(known=hunt.rules().known)
     registry = Registry(settings.load().builds_dir)
     with ProgressBar("hunting") as progress, cluster_at(address, shard, progress) as cluster:
-        machine = Machine(registry, progress, unsandboxed=unsandboxed)
+        machine = Machine(registry, unsandboxed, progress)
         for build in chosen_builds(registry, builds):
             for one in hunt.hunt(build, request, machine, cluster):
                 reached.done.append(one)

@@ -16,7 +16,7 @@ from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
 from torch_embers.run.item_verdict import deciding
-from torch_embers.run.verdict import INJECTED_SHOWS
+from torch_embers.run.verdict import INJECTED_SHOWS, why_unseen
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -174,14 +174,15 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
     for entry in sorted(preferred(verdicts), key=lambda e: version_key(e.build)):
         suites.setdefault((entry.identity.partition("@")[0] or entry.build, entry.place), []).append(entry)
     for (build, place), own in suites.items():
-        suite = ET.SubElement(root, "testsuite", name=xml_text(f"torch {build} on {place}"), tests=str(len(own)))
+        suite = ET.SubElement(root, "testsuite", name=xml_text(f"torch {build} ({place})"), tests=str(len(own)))
         for entry in own:
             case = ET.SubElement(suite, "testcase", classname=xml_text(entry.issue), name=xml_text(entry.case))
             said = f"{entry.verdict} {entry.k}/{entry.n}, control {entry.shown_control}, on {place}"
             if entry.verdict in ("occurs", "changed"):
                 ET.SubElement(case, "failure", message=xml_text(said)).text = xml_text(entry.detail)
             elif entry.verdict != "absent":
-                ET.SubElement(case, "skipped", message=xml_text(f"{said}: {entry.detail}"))
+                reason = why_unseen(entry.control) if entry.verdict == "not_seen" else entry.detail
+                ET.SubElement(case, "skipped", message=xml_text(f"{said}: {reason}"))
         suite.set("failures", str(len(suite.findall("*/failure"))))
         suite.set("skipped", str(len(suite.findall("*/skipped"))))
         suite.set("errors", "0")

@@ -27,7 +27,7 @@ from torch_embers.run.matrix import version_key
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
-from torch_embers.run.verdict import INJECTED_SHOWS, Rules
+from torch_embers.run.verdict import INJECTED_SHOWS, Rules, why_unseen
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -412,17 +412,9 @@ def _kept(
         verdicts = {cell.decision.verdict for cell in here[key]}
         is_open = status in ("undecided", "never_reproduced", "untestable_here")
         if is_open and known.get(key) in ABSENT and verdicts <= {"absent", "not_seen", "untestable"}:
-            made[key] = Kept(known[key], _why(here[key]))
+            clean = [cell.decision.control.kind for cell in here[key] if cell.decision.verdict == "not_seen"]
+            made[key] = Kept(known[key], why_unseen(max(clean)) if clean else "a case cannot be tested here")
     return made
-
-
-def _why(cells: Iterable[Cell]) -> str:
-    """Why clean runs show no absence."""
-    if any(map(lacks_control, cells)):
-        return "no build here shows the bug"
-    if any(cell.decision.verdict == "not_seen" for cell in cells):
-        return "the control shows the bug too rarely"
-    return "a case cannot be tested here"
 
 
 def _changes(
@@ -468,11 +460,7 @@ def evidence_line(cell: Cell) -> str:
     elif made.verdict != "not_seen":
         parts.append("no control")
     if made.verdict == "not_seen":
-        parts.append(
-            "the control hits too rarely to show an absence: the bug may still be there"
-            if control.kind == "build"
-            else "no build here shows the bug: it may still be there"
-        )
+        parts.append(f"{why_unseen(control.kind)}: it may still be there")
     if made.detectable_rate is not None:
         parts.append(f"a hit rate above {made.detectable_rate:.2f} would have been noticed")
     return ", ".join(parts) + (f" ({made.detail})" if made.detail else "")

@@ -213,7 +213,7 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
     with store.writer("recheck") as writer:
         shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
-        executor = Executor(store, writer, Machine(registry, progress, unsandboxed=asked.unsandboxed), progress)
+        executor = Executor(store, writer, Machine(registry, asked.unsandboxed, progress), progress)
         usable = Usable(executor, progress)
         cells = usable.sweep(SweepRequest(cases, [predecessor, candidate], installed, asked.jobs))
         for build in (predecessor, candidate):

@@ -58,7 +58,7 @@ def print_builds(builds: Sequence[Build], cap_gb: float) -> None:
             b.version,
             b.git_commit[:10],
             b.python_version,
-            ", ".join(b.devices),
+            ", ".join(b.devices) + " (CUDA calls fail)" * b.without_cuda,
             size_text(b.disk_bytes) if b.managed else "registered",
             "not checked" if not b.checked else "broken" if b.broken else "ok",
         )

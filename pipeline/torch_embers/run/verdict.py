@@ -321,6 +321,11 @@ class Decision:
     signature: Signature | None
 
 
+def why_unseen(control: str) -> str:
+    """Why clean runs beside a control of this kind show no absence and are ``not_seen``."""
+    return "the control shows the bug too rarely" if control == "build" else "no build here shows the bug"
+
+
 def planned(control: Control, rules: Rules, *, by_start: bool = False) -> int:
     """Runs that a target needs, fixed before the first of them.
 

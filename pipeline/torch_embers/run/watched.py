@@ -178,7 +178,7 @@ def run_watched(
         cases = [case for case in cases if request.shard.has(case.hash)]
         environments = Ledger(store, writer).note_builds(map(placed_here, builds))
         progress.expects(len(cases) * len(builds))
-        machine = Machine(Registry(settings.builds_dir), progress, unsandboxed=request.unsandboxed)
+        machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
         for done in watch(WatchRequest(oracles, cases, builds, request.jobs), machine):
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
@@ -103,19 +103,21 @@ class Wanted(Protocol):
 AnyWanted = TypeVar("AnyWanted", bound=Wanted)
 
 
+@dataclass(slots=True)
 class Machine:
     """The machine that this process runs on.
 
-    Args:
+    Attributes:
         registry: its builds.
-        progress: is told where runs lack guarantees of the sandbox.
         unsandboxed: let reviewed cases run with this user's rights where no sandbox can be had.
+        progress: is told once where they do, or where a part of the sandbox is missing.
+        warned: whether it was told.
     """
 
-    def __init__(self, registry: Registry, progress: Progress | None = None, *, unsandboxed: bool = False) -> None:
-        self.registry, self.unsandboxed = registry, unsandboxed
-        self._progress = progress or Silent()
-        self._has_warned = False
+    registry: Registry
+    unsandboxed: bool = False
+    progress: Progress = field(default_factory=Silent)
+    warned: bool = False
 
     def runner(
         self, build: Build, profile: str = REVIEWED, preload: tuple[str, ...] = PRELOAD, start: float | None = None
@@ -131,9 +133,9 @@ class Machine:
         Raises:
             SandboxError: the sandbox cannot give what the profile promises.
         """
-        if profile == REVIEWED and not self._has_warned:
-            warn_without_sandbox(doctor.prove(), self._progress, unsandboxed=self.unsandboxed)
-            self._has_warned = True
+        if profile == REVIEWED and not self.warned:
+            warn_without_sandbox(doctor.prove(), self.progress, unsandboxed=self.unsandboxed)
+            self.warned = True
         return Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self.unsandboxed, start=start)
 
     @contextmanager

@@ -40,7 +40,7 @@ def bisect(store: Store, settings: Settings, request: BisectRequest, progress: P
     check(request)
     clone = Clone(request.clone) if request.clone is not None else None
     sources = Sources(clone)
-    machine = Machine(Registry(settings.builds_dir), progress, unsandboxed=request.unsandboxed)
+    machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
     with store.writer("bisect") as writer:
         if request.name:
             shipped.load(writer)

@@ -157,8 +157,9 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
             progress.said(f"{name}: {count} tests")
         try:
             for work, result in machine.make(todo, request.jobs):
-                batch = Batch(work.case, work.build, environments[work.build.identity], 0)
-                number = int((work.case.hash, work.build.identity, batch.environment) in again)
+                place = work.build.identity, environments[work.build.identity]
+                batch = Batch(work.case, work.build, place[1], 0)
+                number = int((work.case.hash, *place) in again)
                 ledger.keep(batch, work.attempt, result, observe(work.case, result), number)
                 progress.advanced(1)
         finally:  # Ctrl-C, too, keeps what was reached
