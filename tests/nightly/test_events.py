@@ -69,10 +69,10 @@ def rechecked(
     """A re-check against the last of these releases."""
     builds = [build_of(release) for release in releases]
     request = rechecking.RecheckRequest("all", builds[-1], builds, builds, 7.0)
-    dispatcher: Any = None
+    machine: Any = None
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(rechecking, "Executor", Known(verdicts, processor))
-        result = rechecking.recheck(store, writer, dispatcher, cases, request, Silent())
+        result = rechecking.recheck(store, writer, machine, cases, request, Silent())
         rechecking.mark_told(writer)
         return result
 

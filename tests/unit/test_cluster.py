@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from helpers.verdicts import build_of
 from support import case_of, case_text, rows
 from torch_embers import packages, resources
+from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
@@ -21,14 +23,11 @@ from torch_embers.run import command, node, state
 from torch_embers.run.executor import SweepRequest
 from torch_embers.run.node import Facts, SweepPlan
 from torch_embers.run.watched import Watched, _keep
-from torch_embers.run.work import Shard
+from torch_embers.run.work import Machine, Shard
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
 from torch_embers.store.rows import append, append_numbered
 from torch_embers.store.store import Store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
@@ -170,10 +169,14 @@ def test_another_rule_of_any_kind_is_another_digest(tmp_path: Path, name: str) -
     assert len({before, changed, node.digest(package, data)}) == 3
 
 
-def test_a_node_refuses_a_driver_with_other_rules() -> None:
-    refusal = node.make(PLAN, Shard(), "0.1 (x)")
+def test_a_node_says_why_it_makes_no_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node, "_registry", lambda: Registry(tmp_path))
+    here = replace(BUILD, python=Path(sys.executable))
+    monkeypatch.setattr(SweepPlan, "make", lambda *_: Machine(Registry(tmp_path)).runner(here, "hostile"))
+    monkeypatch.setattr(node.doctor, "prove", lambda: replace(PROOF, guarantees={"no_network": "no namespace"}))
+    refusal = node.make(PLAN, Shard())
     assert isinstance(refusal, node.Refusal)
-    assert "this is 0.1 (x)" in refusal.reason
+    assert "no_network does not hold (no namespace)" in refusal.reason
 
 
 # ---- the command line ----------------------------------------------------------------------------------------------

@@ -252,12 +252,7 @@ def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | No
 
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
     reached: list[Reached] = []
-    with (
-        state.held(folder, "minimize"),
-        store.writer("minimize") as writer,
-        state.kept(store, writer, folder),
-        ProgressBar("minimising", unit="scripts") as progress,
-    ):
+    with state.kept(store, "minimize", folder) as writer, ProgressBar("minimising", unit="scripts") as progress:
         todo = reduction_sweep.plan(store, registry, request)
         try:
             for one in reduction_sweep.minimize_all(writer, registry, todo, request, progress):

@@ -201,8 +201,7 @@ def _cut(scripts: Sequence[str], workers: int) -> list[Shard]:
 
 
 def _begun(sent: Any, shard: Shard, one: Node, jobs: int) -> Any:
-    task = ray.remote(node.make).options(**_on(one.ident, min(jobs, one.cpus)))
-    return task.remote(sent, shard, node.rules_here())
+    return ray.remote(node.make).options(**_on(one.ident, min(jobs, one.cpus))).remote(sent, shard)
 
 
 def _answer(reference: Any) -> Any:

@@ -158,27 +158,20 @@ def run_cases(store: Store, settings: Settings, request: RunRequest, progress: P
     builds = Registry(settings.builds_dir)
     targets = chosen_builds(builds, request.builds)
     with (
-        states.held(request.state, "run"),
         cluster_at(request.address, request.shard, progress) as cluster,
-        store.writer("run") as writer,
+        states.kept(store, "run", request.state) as writer,
     ):
         shipped.load(writer)
-        with states.kept(store, writer, request.state):
-            if cluster is not None:
-                warn_without_sandbox(cluster.proof(), progress, unsandboxed=request.unsandboxed)
-            prove = doctor.prove if cluster is None else cluster.proof
-            cases, refused = _cases(store, writer, settings, request, progress, prove)
-            executor = Executor(store, writer, Machine(builds, request.unsandboxed, progress), progress)
-            sweep = SweepRequest(cases, targets, builds.installed(), request.jobs, shard=request.shard)
-            if request.force:
-                sweep = executor.afresh(sweep)
-            if cluster is None:
-                found = executor.sweep(sweep)
-            else:
-                found = _swept(cluster, store, writer, sweep, request, progress)
-            with closing(found) as cells:  # whoever stops early: what was reached is written before it is saved
-                for place, cell in enumerate(cells, 1):
-                    yield Reached(cell, place, len(sweep.own) * len(targets))
+        prove = doctor.prove if cluster is None else cluster.proof
+        cases, refused = _cases(store, writer, settings, request, progress, prove)
+        executor = Executor(store, writer, Machine(builds, request.unsandboxed, progress), progress)
+        sweep = SweepRequest(cases, targets, builds.installed(), request.jobs, shard=request.shard)
+        if request.force:
+            sweep = executor.afresh(sweep)
+        found = executor.sweep(sweep) if cluster is None else _swept(cluster, store, writer, sweep, request, progress)
+        with closing(found) as cells:  # whoever stops early: what was reached is written before it is saved
+            for place, cell in enumerate(cells, 1):
+                yield Reached(cell, place, len(sweep.own) * len(targets))
     if refused:
         raise InputError(f"{len(refused)} files of {request.folder} were not run: they are named above")
 
@@ -214,6 +207,7 @@ def _swept(
     known = states.packed(store, [case.hash for case in sweep.cases])
     plan = SweepPlan(replace(sweep, controls=list(needed.values())), known, request.unsandboxed)
     progress.expects(len(sweep.cases) * len(sweep.builds))
+    warn_without_sandbox(cluster.proof(), progress, unsandboxed=request.unsandboxed)
     for cells, files in cluster.run(plan, request.jobs):
         states.merge(writer, files, NO_FOLDER)
         progress.advanced(len(cells))
@@ -308,22 +302,22 @@ def run_recheck(
     targets = chosen_builds(builds, names or ["all"])
     if out is not None:
         reports.prepare(out)
-    with states.held(state, "recheck"), store.writer("recheck") as writer:
+    with states.kept(store, "recheck", state) as writer:
         with store.read() as connection:
             has_shipped = shipped_mark.is_noted(connection)
         if not has_shipped:
             shipped.load(writer)
-        with states.kept(store, writer, state):
-            cases = runnable_here(bank.load(store), progress)
-            request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
-            result = recheck(store, writer, Machine(builds, unsandboxed, progress), cases, request, progress)
-            if state is not None and result.news:
-                states.save(store, state)  # a disk that is full is found before anybody is told
-            if out is not None:
-                _save_reports(store, out, result)
-            tell(result)
-            if result.news:
-                mark_told(writer)
+        cases = runnable_here(bank.load(store), progress)
+        request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
+        machine = Machine(builds, unsandboxed, progress)
+        result = recheck(store, writer, machine, cases, request, progress)
+        if state is not None and result.news:
+            states.save(store, state)  # a disk that is full is found before anybody is told
+        if out is not None:
+            _save_reports(store, out, result)
+        tell(result)
+        if result.news:
+            mark_told(writer)
     return result
 
 

@@ -103,7 +103,7 @@ class HuntPlan:
         [own, *_] = [build for build in registry.installed() if build.identity == self.build.identity]
         with tempfile.TemporaryDirectory(prefix="embers-shard-") as folder:
             request = replace(self.request, ops=self.scripts, out=Path(folder), shard=shard)
-            done = list(hunt(own, request, Machine(registry, self.unsandboxed)))
+            done = list(hunt(own, request, Machine(registry, unsandboxed=self.unsandboxed)))
         for one in done:
             one.build = self.build.name
         return done

@@ -106,20 +106,26 @@ def held(folder: Path | None, who: str) -> Iterator[None]:
 
 
 @contextmanager
-def kept(store: Store, writer: Writer, folder: Path | None) -> Iterator[None]:
-    """Load what a folder holds, and save all to it when the block ends, also by an error; None for no folder.
+def kept(store: Store, who: str, folder: Path | None) -> Iterator[Writer]:
+    """A writer of the database with what a folder holds; all is saved to it in the end, also after an error.
+
+    Args:
+        store: the database.
+        who: the command, for messages.
+        folder: None for none.
 
     Raises:
-        InputError, StoreError: as ``load`` and ``save``.
+        InputError, StoreError: as ``held``, ``load`` and ``save``.
     """
-    if folder is None:
-        yield
-        return
-    load(writer, folder)
-    try:
-        yield
-    finally:
-        save(store, folder)
+    with held(folder, who), store.writer(who) as writer:
+        if folder is None:
+            yield writer
+            return
+        load(writer, folder)
+        try:
+            yield writer
+        finally:
+            save(store, folder)
 
 
 def packed(store: Store, scripts: Sequence[str] | None = None) -> dict[str, bytes]:

@@ -109,7 +109,7 @@ def run(
     """
     registry = Registry(settings.builds_dir)
     target = chosen_builds(registry, [build] if build else [])[-1]
-    machine = Machine(registry)
+    machine = Machine(registry, progress=progress)
     with store.writer("link-repros") as writer, tempfile.TemporaryDirectory(prefix="embers-synthesis-") as folder:
         with store.read() as connection:
             reports = reports_of(connection, settings.repo, numbers, bodies=True)

@@ -171,11 +171,7 @@ def run_watched(
     names = [name for name in request.cases if not is_script(name)]
     if not request.cases:
         raise InputError("name a case, an item or a script: `embers run CASE --oracle layout`")
-    with (
-        states.held(request.state, "run"),
-        store.writer("run") as writer,
-        states.kept(store, writer, request.state),
-    ):
+    with states.kept(store, "run", request.state) as writer:
         if names:
             shipped.load(writer)
         cases = own + (bank.load(store, names, settings.repo) if names else [])

@@ -38,9 +38,5 @@ def run(
     """
     registry = Registry(settings.builds_dir)
     request = TrialRequest(settings.repo, chosen_builds(registry, builds), draw, jobs, shard)
-    with (
-        states.held(state, "fix-tests"),
-        store.writer("fix-tests") as writer,
-        states.kept(store, writer, state),
-    ):
+    with states.kept(store, "fix-tests", state) as writer:
         return run_trials(store, writer, Machine(registry), request, progress)
