@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
 from torch_embers.report import operators, places
-from torch_embers.run.item_verdict import ORDER, deciding, item_verdict, speaks_of
-from torch_embers.run.matrix import builds_of, changes, preferred
+from torch_embers.run.item_verdict import item_verdict, speaks_of
+from torch_embers.run.matrix import ORDER, builds_of, changes, deciding, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,7 @@ from torch_embers.report import (
 )
 from torch_embers.report.facts import counted
 from torch_embers.run import hunt
-from torch_embers.run.item_verdict import ORDER, rank
+from torch_embers.run.matrix import ORDER, rank
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from torch_embers.run.matrix import deciding
 from torch_embers.run.status import OWN_REPORT
 
 if TYPE_CHECKING:
@@ -16,19 +17,7 @@ if TYPE_CHECKING:
 
     from torch_embers.run.matrix import Entry
 
-ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
-"""Of several verdicts the first of these decides."""
 SpeaksOf = Literal["report", "another_input", "not_compared"]
-
-
-def rank(verdict: str) -> int:
-    """The place of a verdict in ``ORDER``; one that this release does not know comes last."""
-    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
-
-
-def deciding(verdicts: Iterable[Entry]) -> Entry:
-    """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
-    return min(verdicts, key=lambda entry: rank(entry.verdict))
 
 
 def speaks_of(relation: str | None, origin: str) -> SpeaksOf:

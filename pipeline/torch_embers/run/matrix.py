@@ -15,12 +15,11 @@ from packaging.version import InvalidVersion, Version
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
-from torch_embers.run.item_verdict import deciding
 from torch_embers.run.verdict import INJECTED_SHOWS, why_unseen
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from torch_embers.repro.shipped_verdicts import Line
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 OWN = "own"
 """Provenance of verdicts that runs of this database reached."""
+ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
+"""Of several verdicts the first of these decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,16 @@ def preferred(verdicts: Sequence[Entry]) -> list[Entry]:
 def builds_of(verdicts: Sequence[Entry]) -> list[str]:
     """Builds, oldest first."""
     return sorted({e.build for e in verdicts}, key=version_key)
+
+
+def rank(verdict: str) -> int:
+    """The place of a verdict in ``ORDER``; one that this release does not know comes last."""
+    return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
+
+
+def deciding(verdicts: Iterable[Entry]) -> Entry:
+    """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
+    return min(verdicts, key=lambda entry: rank(entry.verdict))
 
 
 def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:

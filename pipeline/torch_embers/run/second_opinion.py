@@ -16,8 +16,8 @@ from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
 from torch_embers.run.bisect.search import History, Reply, search
 from torch_embers.run.item_report import report_of
-from torch_embers.run.item_verdict import deciding, speaks_of
-from torch_embers.run.matrix import builds_of, preferred, version_key
+from torch_embers.run.item_verdict import speaks_of
+from torch_embers.run.matrix import builds_of, deciding, preferred, version_key
 from torch_embers.run.verdict import Rules
 
 if TYPE_CHECKING:

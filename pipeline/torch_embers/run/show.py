@@ -14,8 +14,7 @@ from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
-from torch_embers.run.item_verdict import deciding
-from torch_embers.run.matrix import OWN, builds_of, changes, span
+from torch_embers.run.matrix import OWN, builds_of, changes, deciding, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.review import review_lines
