@@ -145,14 +145,17 @@ def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
 
     Args:
         verdicts: what is written.
-        before: lines of a file to which the verdicts are added; what it has already is not written again.
+        before: lines of a file to which the verdicts are added; what it has already is not written again, and lines
+            of a former text of the same case go.
     """
     fresh = []
     for entry in verdicts:
         cells = entry.row() | {"seen": entry.detail, "day": entry.decided_at.date().isoformat()}
         fresh.append({name: "" if cells[name] is None else str(csv_cell(cells[name])) for name in FILE_COLUMNS})
-    known = {tuple(line.values()) for line in before}
-    lines = [*before, *(line for line in fresh if tuple(line.values()) not in known)]
+    texts = {line["case"]: line["case_hash"] for line in fresh}
+    kept = [line for line in before if texts.get(line["case"], line["case_hash"]) == line["case_hash"]]
+    known = {tuple(line.values()) for line in kept}
+    lines = [*kept, *(line for line in fresh if tuple(line.values()) not in known)]
     lines.sort(key=lambda line: (line["case"], version_key(line["build"]), line["environment"], line["day"]))
     out = io.StringIO()
     writer = csv.DictWriter(out, FILE_COLUMNS, lineterminator="\n")
