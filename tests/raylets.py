@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import secrets
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 STARTS = 3
@@ -26,18 +27,17 @@ def head() -> Iterator[Any]:
         patch.setenv("RAY_AUTH_MODE", "token")  # read by Ray when it is imported
         patch.setenv("RAY_AUTH_TOKEN", TOKEN)
         cluster_utils = pytest.importorskip("ray.cluster_utils")
-        made = _started(cluster_utils)
+        first = {"num_cpus": 0, "include_dashboard": False}
+        made = _started(lambda: cluster_utils.Cluster(initialize_head=True, head_node_args=first))
         yield made
         made.shutdown()
 
 
-def _started(cluster_utils: Any) -> Any:
-    """The head; tried again, because Ray gives its node 30 seconds to start, which a busy machine may need."""
+def _started(start: Callable[[], Any]) -> Any:
+    """What starts a node, tried again: Ray gives it 30 seconds, which a busy machine may need."""
     for left in reversed(range(STARTS)):
         try:
-            return cluster_utils.Cluster(
-                initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
-            )
+            return start()
         except Exception as error:
             if not left or "timed out during startup" not in str(error):
                 raise
@@ -47,7 +47,7 @@ def _started(cluster_utils: Any) -> Any:
 @contextmanager
 def nodes_of(cluster: Any, *environments: dict[str, str]) -> Iterator[list[Any]]:
     """Nodes with one processor each, with these variables."""
-    added = [cluster.add_node(num_cpus=1, env_vars=environment) for environment in environments]
+    added = [_started(partial(cluster.add_node, num_cpus=1, env_vars=environment)) for environment in environments]
     try:
         yield added
     finally:
