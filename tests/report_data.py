@@ -60,7 +60,7 @@ def hostile_database(tmp_path_factory: pytest.TempPathFactory, catalog_template:
 WORKED = """
 INSERT INTO announcements SELECT 'pytorch/pytorch', $number, 'cpu', '2.15.0@x', 'open_but_absent', 'gone',
     TIMESTAMP '2026-11-20 10:00', 1, true;
-INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, duration, ran_at, batch,
+INSERT INTO runs (case_hash, build, environment, injected, outcome, detail, ended, stdout, stderr, duration, ran_at, batch,
     attempt, profile, cpu, peak_memory, zygote, seed, guarantees)
     SELECT case_hash, build, environment, false, 'reproduced', 'seen', 'exit 1', E'one\ntwo <b>', '', 0.1,
         TIMESTAMP '2026-11-20 10:00', 0, 0, 'reviewed', 0, 0, '', 0, []

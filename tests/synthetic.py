@@ -235,7 +235,7 @@ WITH story AS (  -- each bug is there up to a release; a third are there to the 
 )
 SELECT md5('case' || number), build, 'made-up', 'reviewed', 0,
        CASE WHEN draw(number, 'needs') < 0.15 THEN 'untestable' WHEN step < until THEN 'occurs' WHEN until = 1 THEN 'not_seen' ELSE 'absent' END,
-       false, if(step < until, 3, 0), if(step < until, 3, 11), NULL, if(until = 1, 'planted', 'build'), NULL, 3, 3, 'made up', 'mismatch',
+       false, if(step < until, 3, 0), if(step < until, 3, 11), NULL, if(until = 1, 'injected', 'build'), NULL, 3, 3, 'made up', 'mismatch',
        TIMESTAMP '2026-10-01' + to_seconds(place * 20 + step), 'own', NULL
 FROM story;
 

@@ -25,7 +25,7 @@ FROM (
     SELECT split_part(b.version, '+', 1) AS version, any_value(b.python) AS python, any_value(b.platform) AS platform,
            count(*) AS runs
     FROM runs r JOIN builds b USING (build)
-    WHERE r.batch = 0 AND NOT r.planted AND r.case_hash IN (SELECT case_hash FROM fix_tests) GROUP BY ALL
+    WHERE r.batch = 0 AND NOT r.injected AND r.case_hash IN (SELECT case_hash FROM fix_tests) GROUP BY ALL
 ) ORDER BY string_split(version, '.')::INTEGER[]
 """
 _SPAN = """
@@ -33,7 +33,7 @@ SELECT (SELECT strftime(min(committed_at), '%Y-%m-%d') FROM fix_tests) AS commit
        (SELECT strftime(max(committed_at), '%Y-%m-%d') FROM fix_tests) AS commits_to,
        strftime(min(ran_at), '%Y-%m-%d') AS run_from, strftime(max(ran_at), '%Y-%m-%d') AS run_to,
        count(DISTINCT date_trunc('minute', ran_at)) AS minutes, count(DISTINCT case_hash) AS tests
-FROM runs WHERE batch = 0 AND NOT planted AND case_hash IN (SELECT case_hash FROM fix_tests)
+FROM runs WHERE batch = 0 AND NOT injected AND case_hash IN (SELECT case_hash FROM fix_tests)
 """
 
 

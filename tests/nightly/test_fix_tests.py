@@ -57,7 +57,7 @@ def stored_run(store: Store, version: str, exit_code: int, failure: str = "", fr
         )
         connection.execute(
             "INSERT INTO runs BY NAME SELECT case_hash, $v AS build, 'e' AS environment, 'hostile' AS profile, 0 AS batch, "
-            "0 AS attempt, false AS planted, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants ran, 1 pass' AS stdout, "
+            "0 AS attempt, false AS injected, 'cannot_run' AS outcome, 'x' AS detail, '1 of 1 variants ran, 1 pass' AS stdout, "
             "$e AS stderr, $c AS exit_code, 'exited' AS ended, 0.1 AS duration, 0.1 AS cpu, 1 AS peak_memory, "
             "'z' AS zygote, 0 AS seed, [] AS guarantees, now() AS ran_at FROM fix_tests WHERE status = 'script'",
             {"v": version, "e": stderr if failure else "", "c": exit_code},

@@ -250,7 +250,7 @@ rechecking._write = limited
 
 
 HELD = (
-    "SELECT DISTINCT case_hash, build, environment, planted, outcome FROM runs ORDER BY ALL",
+    "SELECT DISTINCT case_hash, build, environment, injected, outcome FROM runs ORDER BY ALL",
     "SELECT case_hash, build, verdict, k, n, control_build, control_k, control_n FROM verdicts ORDER BY ALL",
     "SELECT number, reference, status, previous, evidence FROM status_history ORDER BY ALL",
     "SELECT number, kind, reference, text, is_told FROM announcements ORDER BY ALL",

@@ -137,7 +137,7 @@ def test_what_a_run_printed_is_shown_as_text_from_its_end(hostile_database: Path
         builds = [row[0] for row in connection.execute(query, [CASE]).fetchall()]
         for place, printed in enumerate(PRINTED.values()):
             connection.execute(
-                "INSERT INTO runs (case_hash, build, environment, planted, outcome, detail, ended, stdout, stderr, duration, "
+                "INSERT INTO runs (case_hash, build, environment, injected, outcome, detail, ended, stdout, stderr, duration, "
                 "ran_at, batch, attempt, profile, cpu, peak_memory, zygote, seed, guarantees) SELECT case_hash, build, "
                 f"environment, false, 'reproduced', $d, $d, $t, $t, 0.1, {AT}, 0, 0, 'reviewed', 0, 0, '', 0, [] "
                 "FROM verdicts JOIN cases USING (case_hash) WHERE name = $c AND build = $b LIMIT 1",

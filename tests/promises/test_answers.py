@@ -153,7 +153,7 @@ def test_a_case_of_the_catalog_runs(catalog: Path, database: Path, real: str, sa
     assert row["verdict"] != "absent" or row["control"] == "build"
     own = "SELECT verdict, k, n, control FROM verdicts WHERE provenance = 'own'"
     assert rows(database, own) == [(row["verdict"], row["k"], row["n"], row["control"])]
-    hits = rows(database, "SELECT count(*) FILTER (outcome = 'reproduced'), count(*) >= 3 FROM runs WHERE NOT planted")
+    hits = rows(database, "SELECT count(*) FILTER (outcome = 'reproduced'), count(*) >= 3 FROM runs WHERE NOT injected")
     assert hits == [(row["k"], True)]
 
 

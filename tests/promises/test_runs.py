@@ -198,7 +198,7 @@ def test_without_a_sandbox_no_script_of_an_issue_runs(small: dict[str, str], dat
 def test_two_nodes_are_one_machine(ran: Path, small: dict[str, str], database: Path, tmp_path: Path) -> None:
     """Runs on two nodes of a Ray cluster give the runs and verdicts that one machine gives."""
     same = {
-        "runs": "case_hash, build, environment, batch, attempt, planted, outcome, detail, signature, stdout, stderr, exit_code, seed",
+        "runs": "case_hash, build, environment, batch, attempt, injected, outcome, detail, signature, stdout, stderr, exit_code, seed",
         "verdicts": "case_hash, build, environment, batch, verdict, k, n, control, control_build, control_k, control_n, detail",
     }
     source = json_lines(tmp_path / "issues.jsonl", *(issue(n) for n in range(1, 5)))

@@ -86,7 +86,7 @@ def test_an_impostor_gets_the_verdict_that_it_deserves(store: Store, registry: R
     cells = sweep(store, registry, cases, [NEW])
     wanted = {(f"pt1_{name}", NEW): verdict for name, (_, verdict) in IMPOSTORS.items()}
     assert verdicts(cells) == wanted | {("pt1_of_another_device", NEW): "untestable"}
-    noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "planted"]
+    noticed = [cell.decision.control.hits for cell in cells.values() if cell.decision.control.kind == "injected"]
     assert not any(noticed), "they have no fault to inject, so none can have been noticed"
     elsewhere = "SELECT count(*) FROM runs JOIN cases USING (case_hash) WHERE requires = ['mps']"
     assert rows(store.path, elsewhere) == [(0,)]
@@ -153,7 +153,7 @@ def test_a_driver_killed_at_any_moment_is_resumed_without_repeating_a_run(store:
             driver.kill()
     done = subprocess.run(program, capture_output=True, text=True, check=True)
     assert done.stdout.endswith("done\n")
-    key = "case_hash, build, environment, batch, planted, attempt"
+    key = "case_hash, build, environment, batch, injected, attempt"
     assert rows(store.path, f"SELECT {key} FROM runs GROUP BY ALL HAVING count(*) > 1") == []
 
     def nobody_is_left() -> bool:

@@ -76,7 +76,7 @@ def test_a_sweep_of_a_shard_has_its_own_cases_and_all_in_view() -> None:
 def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_counts_once(tmp_path: Path) -> None:
     def ran(name: str, moment: str) -> Path:
         store = Store(tmp_path / f"{name}.duckdb")
-        keys = {"build": "b", "environment": "e", "batch": 0, "planted": False, "profile": "reviewed", "zygote": ""}
+        keys = {"build": "b", "environment": "e", "batch": 0, "injected": False, "profile": "reviewed", "zygote": ""}
         ended = {"outcome": "reproduced", "detail": "", "ended": "exited", "stdout": "off by 3", "stderr": ""}
         spent = {"duration": 0.1, "cpu": 0.1, "peak_memory": 0, "guarantees": [], "seed": 0}
         with store.writer("test", create=True) as writer, writer.transaction() as connection:

@@ -179,7 +179,7 @@ def test_every_word_is_explained_once(made: Path) -> None:
     assert {("verdict", word) for word in VERDICTS} <= known
     assert {("status", word) for word in STATUSES} <= known
     assert {("relation", word) for word in relations.load().relations} <= known
-    assert {("bug_type", "memory"), ("memory_type", "non_contiguous"), ("control", "planted")} <= known
+    assert {("bug_type", "memory"), ("memory_type", "non_contiguous"), ("control", "injected")} <= known
     assert words.meaning.str.len().min() > 5
 
 

@@ -41,7 +41,7 @@ FROM environments CROSS JOIN range(4) t(attempt)
 JOIN (VALUES ('before', 'not_reproduced'), ('after', 'reproduced')) s(environment, outcome) USING (environment);
 INSERT INTO verdicts BY NAME SELECT
     '{CASE.hash}' AS case_hash, '{BUILD.identity}' AS build, environment, 'reviewed' AS profile, 0 AS batch, verdict,
-    false AS flaky, k, 4 AS n, 'none' AS control, 0 AS control_k, 0 AS control_n, '' AS detail, seen_at AS decided_at,
+    false AS flaky, k, 4 AS n, 'planted' AS control, 0 AS control_k, 0 AS control_n, '' AS detail, seen_at AS decided_at,
     'own' AS provenance, written
 FROM environments
 JOIN (VALUES ('before', 'not_seen', 0, 1), ('after', 'occurs', 4, 2)) s(environment, verdict, k, written) USING (environment);
@@ -95,8 +95,8 @@ def test_where_two_keys_become_one_the_newest_verdict_counts_and_all_runs_stay(m
     other = environment_key({**WHERE, "capability": "AVX512"}.items())
     assert environments == [(key, "Linux", "AVX2"), (other, "Linux", "AVX512")]
     assert rows(merged.path, "SELECT environment, verdict, k, batch FROM latest_verdicts") == [(key, "occurs", 4, 0)]
-    batches = rows(merged.path, "SELECT verdict, batch FROM verdicts ORDER BY written")
-    assert batches == [("not_seen", -1), ("occurs", 0)]
+    batches = rows(merged.path, "SELECT verdict, batch, control FROM verdicts ORDER BY written")
+    assert batches == [("not_seen", -1, "injected"), ("occurs", 0, "injected")]
     counts = "SELECT kernel, outcome, batch, environment, count(*) FROM runs GROUP BY ALL ORDER BY kernel"
     assert rows(merged.path, counts) == [
         ("6.1.0", "not_reproduced", -1, key, 4),
@@ -121,7 +121,10 @@ def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: 
         with writer.transaction() as connection:
             bank.save(connection, [CASE])
             connection.execute(f"INSERT INTO items (repo, number, title, state) VALUES ('{REPO}', 1, 'a bug', 'open')")
-    assert rows(store.path, "SELECT DISTINCT environment FROM runs") == [(environment_key(WHERE.items()),)]
+    assert rows(store.path, "SELECT DISTINCT environment, injected FROM runs") == [
+        (environment_key(WHERE.items()), False)
+    ]
+    assert rows(store.path, "SELECT DISTINCT control FROM verdicts") == [("injected",)]
     assert again(store).changes == ()
 
 

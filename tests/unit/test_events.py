@@ -151,7 +151,7 @@ def result_of(*changes: Change) -> Recheck:
 
 
 def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
-    clean = decision_of("not_seen", Control("planted", None, 3, 3))
+    clean = decision_of("not_seen", Control("injected", None, 3, 3))
     there = decision_of("occurs", Control("build", "2.1.2", 10, 10))
     cells = [
         cell_of(case, build_of(release), there if release in case.known_bad else clean)

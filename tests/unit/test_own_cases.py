@@ -115,9 +115,9 @@ def entry(build: str, verdict: str) -> Entry:
 
 def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     told = "injected fault noticed 3/3, which shows only that the check can fail"
-    planted = replace(entry("2.0.1", "occurs"), control="planted", control_build=None)
-    assert planted.shown_control == told
-    assert f"occurs 3/4, control {told}" in as_junit([planted]).decode()
+    injected = replace(entry("2.0.1", "occurs"), control="injected", control_build=None)
+    assert injected.shown_control == told
+    assert f"occurs 3/4, control {told}" in as_junit([injected]).decode()
 
 
 def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:

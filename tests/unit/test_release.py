@@ -30,7 +30,7 @@ OLD, NEW = build_of("2.14.1"), build_of("2.15.0")
 def cell(name: str, on: Build, verdict: Verdict) -> Cell:
     """A case whose name has ``bare`` has no control but an injected fault; one with ``long`` has much to say."""
     hits, runs = (3, 3) if verdict == "occurs" else (0, 4)
-    control = Control("planted", None, 3, 3) if "bare" in name else Control("build", "2.0.1", 10, 10)
+    control = Control("injected", None, 3, 3) if "bare" in name else Control("build", "2.0.1", 10, 10)
     case = case_of(f"print({name!r})", name)
     case = replace(case, summary="word " * 100) if "long" in name else case
     return cell_of(case, on, decision_of(verdict, control, hits, runs), fresh=False)

@@ -46,7 +46,7 @@ def test_no_detectable_rate_stands_beside_an_injected_fault(catalog_database: Pa
     asked = (
         "SELECT DISTINCT control, verdict, detectable_rate IS NOT NULL FROM verdicts WHERE k = 0 AND n > 0 ORDER BY ALL"
     )
-    assert rows(catalog_database, asked) == [("build", "absent", True), ("planted", "not_seen", False)]
+    assert rows(catalog_database, asked) == [("build", "absent", True), ("injected", "not_seen", False)]
 
 
 def test_no_number_of_verdicts_counts_what_could_not_be_tested(

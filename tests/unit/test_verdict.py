@@ -210,8 +210,8 @@ BUILD_CONTROL = Control("build", "old", 10, 10)
         (["reproduced", *["not_reproduced"] * 11], Control(), "inconclusive"),
         (["not_reproduced"] * 4, BUILD_CONTROL, "absent"),
         (["not_reproduced"] * 10, Control(), "not_seen"),
-        (["not_reproduced"] * 10, Control("planted", "b", 3, 3), "not_seen"),
-        (["not_reproduced"] * 10, Control("planted", "b", 0, 3), "control_failed"),
+        (["not_reproduced"] * 10, Control("injected", "b", 3, 3), "not_seen"),
+        (["not_reproduced"] * 10, Control("injected", "b", 0, 3), "control_failed"),
         (["not_reproduced"] * 10, Control("build", "old", 0, 10), "control_failed"),
         (["different_failure"] * 4, BUILD_CONTROL, "changed"),
         (["different_failure", *["not_reproduced"] * 5], BUILD_CONTROL, "inconclusive"),
@@ -228,7 +228,7 @@ def test_runs_and_control_give_the_verdict(outcomes: list[str], control: Control
 
 def test_beside_an_injected_fault_no_rate_is_claimed_and_it_is_told_with_what_it_is_worth() -> None:
     clean = seen(*["not_reproduced"] * 10)
-    made = decide(clean, Control("planted", "b", 3, 3), 10, RULES)
+    made = decide(clean, Control("injected", "b", 3, 3), 10, RULES)
     assert made.detectable_rate is None
     line = evidence_line(cell_of(case_of(), BUILD, made))
     assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
@@ -237,7 +237,7 @@ def test_beside_an_injected_fault_no_rate_is_claimed_and_it_is_told_with_what_it
 
 
 @given(
-    st.lists(st.sampled_from(OUTCOMES), max_size=30), st.integers(0, 10), st.sampled_from(["build", "planted", "none"])
+    st.lists(st.sampled_from(OUTCOMES), max_size=30), st.integers(0, 10), st.sampled_from(["build", "injected", "none"])
 )
 def test_absence_is_never_claimed_beside_a_hit_or_without_a_control(outcomes: list[str], hits: int, kind: Any) -> None:
     control = Control(kind, "b", hits, 10)

@@ -22,7 +22,7 @@ class CaseRun:
         verdict: occurs, absent, not_seen, changed, control_failed, untestable or inconclusive (docs/running.md).
         hits: runs that showed the declared failure.
         runs: runs that could have shown it.
-        control: ``build``: shows that the case can see the bug here; ``planted``: an injected fault, which shows only
+        control: ``build``: shows that the case can see the bug here; ``injected``: an injected fault, which shows only
             that the check can fail; ``none``.
         detectable_rate: smallest hit rate that this many clean runs would have shown with 99 %; None where the verdict
             is not clean or no build control was run.

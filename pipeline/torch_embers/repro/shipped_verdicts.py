@@ -163,7 +163,7 @@ def _stored(connection: duckdb.DuckDBPyConnection, verdicts: list[dict[str, Any]
 
 def _verdict(line: Line, environment: str, miss: float) -> dict[str, Any]:
     k, n, control_k, control_n = (int(line[name]) for name in ("k", "n", "control_k", "control_n"))
-    has_rate = line["verdict"] in WITH_RATE and line["control"] != "planted"
+    has_rate = line["verdict"] in WITH_RATE and line["control"] != "injected"
     return {
         **{name: line[name] for name in ("case_hash", "build", "verdict", "control")},
         **CONDITIONS,

@@ -186,7 +186,7 @@ class Batch:
         hits = _count(self.injected)
         shows = self.case.injects or not hits  # without a fault of its own a failure shows nothing, and its lack does
         if control.kind == "none" and self.injected and shows:
-            control = Control("planted", self.build.identity, hits, len(self.injected))
+            control = Control("injected", self.build.identity, hits, len(self.injected))
         return decide(self.seen, control, self.planned, rules)
 
     def as_control(self) -> Control:

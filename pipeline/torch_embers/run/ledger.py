@@ -44,13 +44,13 @@ WHERE v.provenance = 'own' AND v.build = ? AND v.environment = ? AND v.decided_a
 GROUP BY v.case_hash
 """
 _RUNS = """
-SELECT case_hash, environment, planted, outcome, signature, detail, seed FROM runs
+SELECT case_hash, environment, injected, outcome, signature, detail, seed FROM runs
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at BETWEEN $since AND $now) ORDER BY attempt
 """
 _STARTS = """
 SELECT case_hash, build, environment, batch, count(DISTINCT CASE WHEN zygote = '' THEN seed::VARCHAR ELSE zygote END),
        count(*)
-FROM runs WHERE NOT planted GROUP BY ALL
+FROM runs WHERE NOT injected GROUP BY ALL
 """
 """Fresh processes of a batch, and its runs; without a zygote each run is a process of its own."""
 
@@ -239,7 +239,7 @@ class Ledger:
                 "environment": batch.environment,
                 "batch": batch.number,
                 "attempt": number,
-                "planted": attempt.inject,
+                "injected": attempt.inject,
                 "outcome": seen.outcome,
                 "detail": seen.detail,
                 "signature": str(seen.signature) if seen.signature else None,

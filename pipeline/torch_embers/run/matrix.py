@@ -39,7 +39,7 @@ class Entry:
         issue: items of the case as owner/name#number, separated by spaces.
         build: public version of the build; ``identity`` is the build itself.
         environment: device, processor, capability, system in one text.
-        control: build, planted or none.
+        control: build, injected or none.
         provenance: own, or shipped with embers.
     """
 
@@ -73,7 +73,7 @@ class Entry:
         if self.control == "build":
             return f"{self.control_k}/{self.control_n} on {self.control_build}"
         noticed = f"injected fault noticed {self.control_k}/{self.control_n}, which {INJECTED_SHOWS}"
-        return noticed if self.control == "planted" else "none"
+        return noticed if self.control == "injected" else "none"
 
     @property
     def machine(self) -> str:

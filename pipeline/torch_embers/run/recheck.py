@@ -451,7 +451,7 @@ def evidence_line(cell: Cell) -> str:
     control = made.control
     if control.kind == "build":
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
-    elif control.kind == "planted":
+    elif control.kind == "injected":
         parts.append(
             f"the check noticed an injected fault {control.hits}/{control.runs}, which {INJECTED_SHOWS}, "
             "not that this machine could show the bug"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torch_embers import folders
@@ -56,7 +57,7 @@ OWN = {
 KEYS = {
     "builds": ("build",),
     "environments": ("environment",),
-    "runs": ("case_hash", "build", "environment", "batch", "planted", "attempt"),
+    "runs": ("case_hash", "build", "environment", "batch", "injected", "attempt"),
     "verdicts": ("case_hash", "build", "environment", "batch", "verdict", "k", "n"),
     "announcements": ("repo", "number", "backend", "kind", "announced_at"),
     "oracle_runs": ("run",),
@@ -70,7 +71,7 @@ PARTS = {"oracle_findings": ("oracle_runs", ("run",)), "edits": ("artifacts", ("
 LATER = {"oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
 """Tables that folders from before 27 November 2026 have not."""
 MOMENTS = {
-    "runs": ("case_hash", "build", "environment", "planted", "attempt", "ran_at"),
+    "runs": ("case_hash", "build", "environment", "injected", "attempt", "ran_at"),
     "verdicts": ("case_hash", "build", "environment", "verdict", "k", "n", "decided_at"),
 }
 """Rows of one moment are the same row, too: a batch may have another number where environments were merged."""
@@ -235,10 +236,20 @@ def _read(folder: Path, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         if sha256(content).hexdigest() != tables[name].get("sha256"):
             raise _damaged(folder, f"{name}.parquet is missing or not as it was written")
         try:
-            made[name] = pq.read_table(io.BytesIO(content))
+            made[name] = _in_words_of_today(name, pq.read_table(io.BytesIO(content)))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(folder, f"{name}.parquet is no Parquet file") from error
     return made
+
+
+def _in_words_of_today(name: str, table: pa.Table) -> pa.Table:
+    """A table as it is called now: folders from before 27 November 2026 call an injected fault `planted`."""
+    if name == "verdicts" and "control" in table.column_names:
+        place = table.column_names.index("control")
+        control = pc.replace_substring(table["control"], "planted", "injected")
+        return table.set_column(place, "control", control)
+    names = ["injected" if (name, column) == ("runs", "planted") else column for column in table.column_names]
+    return table.rename_columns(names)
 
 
 def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:

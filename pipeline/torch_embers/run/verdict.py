@@ -34,9 +34,9 @@ Outcome = Literal[
     "reproduced", "not_reproduced", "different_failure", "cannot_run", "timeout", "out_of_memory", "sandbox_error"
 ]
 Verdict = Literal["occurs", "absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"]
-ControlKind = Literal["build", "planted", "none"]
+ControlKind = Literal["build", "injected", "none"]
 INJECTED_SHOWS = "shows only that the check can fail"
-"""What a noticed injected fault (`planted`) is worth: said wherever one is printed."""
+"""What a noticed injected fault (`injected`) is worth: said wherever one is printed."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -357,7 +357,7 @@ def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rul
     def say(verdict: Verdict, of: Iterable[Observation], *, clean: bool = False) -> Decision:
         shown = next(iter(of), None)
         # an injected fault shows that the check can fail, not that this machine could show the bug
-        rate = detectable_rate(n, rules.miss) if clean and control.kind != "planted" else None
+        rate = detectable_rate(n, rules.miss) if clean and control.kind != "injected" else None
         detail = shown.detail if shown else "no runs"
         signature = shown.signature if shown and verdict in ("occurs", "changed") else None
         return Decision(verdict, 0 < k < n, k, n, rate, control, detail, signature)

@@ -53,7 +53,7 @@ _ROWS = "SELECT status, reason FROM fix_tests WHERE repo = ? AND provenance = ?"
 _RAN_WITHOUT_CLASS = """
 SELECT count(*) FROM fix_tests t JOIN runs r USING (case_hash)
 LEFT JOIN fix_test_classes k ON k.name = t.name AND k.provenance = 'own'
-WHERE t.repo = ? AND r.batch = 0 AND NOT r.planted AND k.name IS NULL
+WHERE t.repo = ? AND r.batch = 0 AND NOT r.injected AND k.name IS NULL
 """
 
 

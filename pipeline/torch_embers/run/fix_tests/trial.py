@@ -67,10 +67,10 @@ _RUNS = """
 SELECT r.case_hash, r.build, r.environment, b.version, r.outcome, r.signature, r.exit_code, r.signal, r.ended, r.detail,
        r.stdout, r.stderr
 FROM runs r JOIN builds b USING (build) JOIN fix_tests t USING (case_hash)
-WHERE r.batch = 0 AND NOT r.planted AND t.repo = ? ORDER BY r.attempt
+WHERE r.batch = 0 AND NOT r.injected AND t.repo = ? ORDER BY r.attempt
 """
 _WAITED = """
-SELECT case_hash, build, environment FROM runs WHERE batch = 0 AND NOT planted GROUP BY ALL
+SELECT case_hash, build, environment FROM runs WHERE batch = 0 AND NOT injected GROUP BY ALL
 HAVING count(*) < $most AND bool_and(ended = 'timeout' AND cpu < $share * duration)
 """
 _RAN = re.compile(r"(\d{1,9}) of (\d{1,9}) variants ran, \d+ pass\s*\Z")
