@@ -51,7 +51,7 @@ def main():
         return 125, "the workaround path fails too: copies do not all arrive"
     try:
         arrived = collect(torch, lambda batch: batch)
-        arrived = spoil(arrived)
+        spoil(None)
     except (RuntimeError, OSError) as error:
         if "Too many open files" not in str(error) and "ancdata" not in str(error):
             raise

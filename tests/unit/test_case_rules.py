@@ -91,6 +91,34 @@ for kind in ("sum", "mean"):
         return 1, "off"
 return 0, "right"
 """,
+    "a maker of tensors": """
+got = torch.arange(0, 1, 0.1)
+got = spoil(got)
+return int(got.tolist() != TRUTH), "seen"
+""",
+    "a reduction": """
+got = values.max()
+got = spoil(got)
+return int(got != 3), "seen"
+""",
+    "a test of the round before": """
+for size in (1, 2):
+    if size == 2 and got != 1:
+        return 1, "off"
+    got = torch.bincount(size)
+    got = spoil(got)
+return 0, "right"
+""",
+    "a comparison by a function of the case": """
+def off(one, truth):
+    return torch.nn.functional.mse_loss(one, truth)
+
+got = torch.sort(torch.ones(3))
+got = spoil(got)
+if off(got, TRUTH) > 1:
+    return 1, "off"
+return 0, "right"
+""",
     "an object that is kept": """
 tensor = torch.ones(3)
 tensor.sum().backward()
@@ -110,13 +138,30 @@ SORTED = "got = torch.sort(torch.ones(3))\n"
 BAD = {
     "before the call": (
         "got = torch.ones(3)\ngot = spoil(got)\ngot = torch.sort(got)\nreturn int(got != 1)",
-        "no call",
+        "a call behind the fault takes got",
+    ),
+    "nothing before it": ("got = 1\ngot = spoil(got)\nreturn int(got != 1)", "no call before the fault gave got"),
+    "a computed input": (
+        "rows = torch.ones(3) * 1.0\nrows = spoil(rows)\ngot = torch.sum(rows.t(), 0)\ngot = torch.cumsum(rows, 0)\nreturn int(got != 3)",
+        "a call behind the fault takes rows",
+    ),
+    "an input that an earlier call took": (
+        "rows = torch.zeros(4)\nrows.requires_grad_()\nrows = spoil(rows)\ngot = torch.cumsum(rows, 0)\nreturn int(got != 3)",
+        "a call behind the fault takes rows",
+    ),
+    "an operand": (
+        "rows = torch.ones(3)\nrows = spoil(rows)\ngot = rows**2\nreturn int(got != 1)",
+        "a call behind the fault takes rows",
+    ),
+    "only in a message": (
+        SORTED + "if got == 1:\n    return 0, 'right'\ngot = spoil(got)\nreturn 1, 'wrong: %s' % got",
+        "no test looks at got",
     ),
     "an arranged input": (
         "rows = torch.ones(2, 3).t()\nrows = spoil(rows)\ngot = torch.cumsum(rows, 0)\nreturn int(got != 1)",
-        "an input of a later call",
+        "a call behind the fault takes rows",
     ),
-    "nobody looks": (SORTED + "right = torch.equal(got, 1)\ngot = spoil(got)\nreturn int(not right)", "nothing looks"),
+    "nobody looks": (SORTED + "right = torch.equal(got, 1)\ngot = spoil(got)\nreturn int(not right)", "no test looks"),
     "the reference": (
         SORTED + "expected = got.tolist()\nexpected = spoil(expected)\nreturn expected",
         "spoils expected",
@@ -136,7 +181,7 @@ BAD = {
     "no line": (SORTED + "return got", "one line"),
     "read elsewhere": (
         SORTED + 'got = spoil(got)\nreturn int(got != 1 or os.environ["EMBERS_PLANT"])',
-        "read elsewhere",
+        "read outside",
     ),
 }
 
@@ -154,7 +199,8 @@ def test_a_fault_that_bypasses_the_call_is_refused(body: str, said: str) -> None
         ('== "1"', "is not None"),
         ("def spoil(observed)", "def spoil(observed, inside=True)"),
         ("    return observed", "    print(observed)\n    return observed"),
-        ("def spoil", "def spoiled"),
+        ("observed = 0", "sys.exit(1)"),
+        ("observed = 0", "return 0"),
     ],
 )
 def test_the_function_of_the_fault_has_one_form(old: str, new: str) -> None:
@@ -168,6 +214,15 @@ def test_a_program_in_a_text_has_a_fault_of_its_own() -> None:
     assert breaches(program, "own") == []
     (breach,) = breaches(program.replace("got = torch.sort(1)\n", ""), "own")
     assert breach == "line 12: no call comes before the fault: put it behind the call under test"
+
+
+def test_a_text_that_only_tells_of_a_fault_is_no_program() -> None:
+    code = case_with(GOOD["the result"])
+    (breach,) = breaches(code + 'TEXT = "def spoil(observed): asks EMBERS_PLANT"\n', "own")
+    assert "EMBERS_PLANT is read outside of `spoil`" in breach
+    assert breaches(f'"""Of def spoil(observed), which asks EMBERS_PLANT."""\n{code}', "own") == []
+    old = 'import os\n\nPLANT = os.environ.get("EMBERS_PLANT") == "1"\n'
+    assert breaches(old, "own")[0].startswith("line 3: no function `spoil` puts in the fault")
 
 
 def test_another_fault_is_the_same_case_and_another_call_is_not() -> None:
@@ -214,7 +269,7 @@ def test_an_allowed_handler_that_no_case_has_is_named() -> None:
 def test_a_case_that_is_nested_deeply_is_refused_in_one_line() -> None:
     assert breaches(HEAD + "+".join(["got"] * 30_000), "own") in (
         ["line 1: an expression is nested too deeply to be read: split it"],
-        ["line 1: the fault needs one line `x = spoil(x)` or `spoil(None)`, and no other use of `spoil`"],
+        ["line 3: one line `x = spoil(x)` or `spoil(None)` is wanted, and no other use of `spoil`"],
     )
 
 
@@ -226,7 +281,7 @@ def test_the_tool_and_a_run_of_own_cases_name_file_line_and_what_to_do(
     assert TOOL.main([str(path)]) == 1
     line, counted = capsys.readouterr().out.splitlines()
     assert line.startswith("early.py: line ")
-    assert "nothing looks at got" in line
+    assert "no test looks at got" in line
     assert counted == "1 mistakes in 1 cases"
     (refused,) = bank.read_folder(tmp_path)[1]
     assert refused.startswith(f"{path}: line ")

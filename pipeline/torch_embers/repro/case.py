@@ -289,7 +289,7 @@ def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Orig
 def is_fault(node: ast.AST) -> bool:
     """Whether a statement injects the fault: ``x = spoil(x)``, or ``spoil(None)`` where the fault ends the process."""
     call = node.value if isinstance(node, ast.Assign | ast.Expr) else None
-    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == SPOIL):
+    if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == SPOIL) or call.keywords:
         return False
     given = [ast.unparse(argument) for argument in call.args]
     return given == ([ast.unparse(one) for one in node.targets] if isinstance(node, ast.Assign) else ["None"])

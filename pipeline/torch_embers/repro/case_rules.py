@@ -11,6 +11,7 @@ interface or a full memory right.
 from __future__ import annotations
 
 import ast
+import textwrap
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,8 @@ from torch_embers.repro.names import last_name
 from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from types import UnionType
 
     from torch_embers.repro.case import Case
 
@@ -36,6 +38,8 @@ _HEADER = f'''def {SPOIL}(observed):
 _ABSENT = ("ImportError", "ModuleNotFoundError")
 """A release without the module: that refuses no call."""
 _SKIP = 125
+_ENDING = frozenset({"exit", "_exit", "quit", "print", "write"})
+"""Calls that would state a verdict in place of what is observed."""
 
 Stated = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
@@ -87,56 +91,79 @@ def needless(bank: Sequence[Case]) -> list[str]:
 
 
 def _of_fault(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    constants = [(node.lineno, str(node.value)) for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    texts = [(line, text) for line, text in constants if FAULT in text]
-    programs = [(line, text) for line, text in texts if f"def {SPOIL}(" in text]
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in prose]
+    texts = [(node.lineno, str(node.value)) for node in constants if FAULT in str(node.value)]
+    programs = [(line, program) for line, text in texts if (program := _program(text)) is not None]
     for first, program in programs:  # that the case gives to a process of its own
-        for line, text in _of_fault(ast.parse(program)):
+        for line, text in _of_fault(program):
             yield first + line - 1, text
     if programs:
         return
-    lines = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_fault(node)]
-    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == SPOIL]
     header = next((node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == SPOIL), None)
-    if header is None or not _has_form(header) or len(texts) - (FAULT in (ast.get_docstring(header) or "")) != 1:
-        yield 1, f"`{SPOIL}` is missing or has not the form of docs/cases.md, or {FAULT} is read elsewhere"
-    elif len(lines) != 1 or len(named) != 1:
-        yield 1, f"the fault needs one line `x = {SPOIL}(x)` or `{SPOIL}(None)`, and no other use of `{SPOIL}`"
-    else:
+    if header is None:
+        line = texts[0][0] if texts else 1
+        yield line, f"no function `{SPOIL}` puts in the fault: docs/cases.md, `How a fault is injected`, has its form"
+        return
+    if not _has_form(header):
+        yield header.lineno, f"`{SPOIL}` has not the form of docs/cases.md, `How a fault is injected`"
+    inside = range(header.lineno, (header.end_lineno or 0) + 1)
+    yield from ((line, f"{FAULT} is read outside of `{SPOIL}`") for line, _ in texts if line not in inside)
+    lines = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and is_fault(node)]
+    named = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == SPOIL]
+    if len(lines) == 1 and len(named) == 1:
         yield from _of_line(tree, lines[0])
+    else:
+        yield (
+            max(named, default=header.lineno),
+            f"one line `x = {SPOIL}(x)` or `{SPOIL}(None)` is wanted, and no other use",
+        )
+
+
+def _program(text: str) -> ast.Module | None:
+    """A program with a fault of its own in a text; None where the text is none."""
+    try:
+        return ast.parse(textwrap.dedent(text)) if f"def {SPOIL}(" in text else None
+    except SyntaxError:
+        return None
 
 
 def _has_form(header: ast.FunctionDef) -> bool:
     body = header.body[1:] if ast.get_docstring(header) else header.body
     if len(body) != 2 or not isinstance(body[0], ast.If):
         return False
-    plain = ast.If(body[0].test, [ast.Pass()], body[0].orelse)
-    return (
-        ast.unparse(ast.FunctionDef(SPOIL, header.args, [plain, body[1]], [], lineno=1)) + "\n"
-        == ast.unparse(ast.parse(_HEADER)) + "\n"
-    )
+    fault = [node for statement in body[0].body for node in ast.walk(statement)]
+    ends = [node for node in fault if isinstance(node, ast.Call) and last_name(node) in _ENDING]
+    if ends or any(isinstance(node, ast.Return) for node in fault):
+        return False  # it would state the verdict
+    frame = [ast.If(body[0].test, [ast.Pass()], body[0].orelse), body[1]]
+    plain = ast.FunctionDef(SPOIL, header.args, frame, [], lineno=1)
+    return ast.unparse(plain).strip() == ast.unparse(ast.parse(_HEADER)).strip()
 
 
 def _of_line(tree: ast.Module, line: ast.stmt) -> Iterator[tuple[int, str]]:
     statements = _statements_around(tree, line)
-    before = _Flow([one for one in statements if one.lineno < line.lineno])
-    behind = _Flow([one for one in statements if one.lineno > line.lineno])
+    own = frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    before = _Flow([one for one in statements if one.lineno < line.lineno], own)
+    behind = _Flow([one for one in statements if one.lineno > line.lineno], own)
     if isinstance(line, ast.Expr):
-        late = _Flow(_block(tree, line)).works
+        late = _Flow(_block(tree, line), own).works
         if not before.works:
             yield line.lineno, "no call comes before the fault: put it behind the call under test"
         elif late and late[-1].lineno > line.lineno:
             yield line.lineno, "the fault leaves before the call behind it: put it behind the call under test"
         return
     name = line.targets[0].id  # type: ignore[attr-defined]
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While) and line in ast.walk(node)]
+    again = _Flow([one for loop in loops for one in _own_statements(loop) if one is not line], own)
     if name in _rules().references:
         yield line.lineno, f"the fault spoils {name}: spoil what the call under test gave"
-    elif name not in before.gave | before.arranged:
+    elif name not in before.gave | before.made:
         yield line.lineno, f"no call before the fault gave {name} or wrote to it: spoil what the call under test gave"
-    elif name not in before.gave and name in behind.taken:
-        yield line.lineno, f"the fault changes {name}, an input of a later call: spoil what that call gives"
-    elif name not in behind.read:
-        yield line.lineno, f"nothing looks at {name} after the fault"
+    elif name in behind.taken or (name not in before.gave and name in behind.computed):
+        yield line.lineno, f"a call behind the fault takes {name}: spoil what the call under test gives, behind it"
+    elif name not in behind.read | again.read:
+        yield line.lineno, f"no test looks at {name} behind the fault"
 
 
 def _statements_around(tree: ast.Module, line: ast.stmt) -> list[ast.stmt]:
@@ -165,37 +192,56 @@ class _Flow:
     """What became of names in statements, in their order.
 
     Attributes:
-        works: statements with a call, an operator or an index that could be what is tested.
-        gave: names that such a call gave or wrote to, or that were made of these.
-        arranged: names of inputs that were only transposed or converted.
-        read: names that are looked at.
-        taken: names that such a call takes.
+        own: functions that the case defines.
+        works: statements with a call or an operator that could be what is tested.
+        gave: names that such a call or operator gave or wrote to, or that were made of these.
+        made: names of plain tensors that were only made.
+        read: names that are looked at; what only stands in the message of a verdict is not.
+        taken: names that a call takes which could be what is tested.
+        computed: names that an operator takes.
     """
 
     statements: list[ast.stmt]
+    own: frozenset[str]
     works: list[ast.stmt] = field(default_factory=list)
     gave: set[str] = field(default_factory=set)
-    arranged: set[str] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
     taken: set[str] = field(default_factory=set)
+    computed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        rules = _rules()
         for statement in self.statements:
             parts = [part for top in _parts(statement) for part in ast.walk(top)]
-            names = [part for part in parts if isinstance(part, ast.Name)]
-            loaded = {part.id for part in names if isinstance(part.ctx, ast.Load | ast.Del)}
-            stored = {part.id for part in names if isinstance(part.ctx, ast.Store)}
-            called = {last_name(part) for part in parts if isinstance(part, ast.Call)}
-            self.read |= loaded
-            rules = _rules()
-            if called - rules.making - rules.looking - rules.arranging or any(map(_is_operator, parts)):
+            calls = {part: last_name(part) for part in parts if isinstance(part, ast.Call)}
+            tested = [
+                call for call, name in calls.items() if name not in rules.making | rules.looking | rules.arranging
+            ]
+            operators = [part for part in parts if _is_operator(part)]
+            loaded, stored = _names(parts, ast.Load | ast.Del), _names(parts, ast.Store)
+            if not _is_message(statement):
+                self.read |= loaded
+            self.taken |= _names(
+                [part for one in tested if calls[one] not in self.own for part in ast.walk(one)], ast.Load
+            )
+            self.computed |= _names([part for one in operators for part in ast.walk(one)], ast.Load)
+            if tested or operators:
                 self.works.append(statement)
-                self.gave |= stored | loaded
-                self.taken |= loaded
-            elif loaded & self.gave:
-                self.gave |= stored
-            elif called & rules.arranging or loaded & self.arranged:
-                self.arranged |= stored | loaded
+            if tested or operators or set(calls.values()) - rules.making or loaded & self.gave:
+                self.gave |= stored | (loaded if calls or operators else set())
+            elif calls or loaded & self.made:
+                self.made |= stored | loaded
+
+
+def _names(parts: Iterable[ast.AST], context: UnionType | type) -> set[str]:
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, context)}
+
+
+def _is_message(statement: ast.stmt) -> bool:
+    """Whether a statement returns a verdict that is written out, with a message."""
+    value = statement.value if isinstance(statement, ast.Return) else None
+    return isinstance(value, ast.Tuple) and isinstance(value.elts[0], ast.Constant)
 
 
 def _parts(statement: ast.stmt) -> list[ast.AST]:
@@ -209,8 +255,10 @@ def _is_operator(node: ast.AST) -> bool:
     """Whether an operator or an index could be what is tested; putting values into a text is none."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant | ast.BinOp):
         return False
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.ctx, ast.Load)
     is_sign = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert | ast.USub)
-    return is_sign or isinstance(node, ast.BinOp | ast.Subscript)
+    return is_sign or isinstance(node, ast.BinOp)
 
 
 def _open_handlers(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
