@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch_embers import resources
 from torch_embers.repro import case, case_rules
 
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print what is wrong; 1 where anything is."""
     files = [Path(name) for name in (sys.argv[1:] if arguments is None else arguments)]
-    try:
-        bank = [case.load(path) for path in files] or case.shipped(None)
-    except case.CaseError as error:
-        sys.stdout.write(f"{error}\n")
-        return 1
-    wrong = [f"{one.name}.py: {breach}" for one in bank for breach in case_rules.breaches(one.code, one.name)]
+    bank, wrong = [], []
+    for path in files or sorted(resources.data_file(case.UNCOVERED).parent.glob("*.py")):
+        try:
+            bank.append(case.load(path))
+        except case.CaseError as error:
+            wrong.append(str(error).replace(f"{path.stem}:", f"{path.name}:", 1))
+    wrong += [f"{one.name}.py: {breach}" for one in bank for breach in case_rules.breaches(one.code, one.name)]
     wrong += [] if files else case_rules.needless(bank)
     sys.stdout.writelines(f"{line}\n" for line in wrong)
-    sys.stdout.write(f"{len(wrong)} mistakes in {len(bank)} cases\n")
+    sys.stdout.write(f"{len(wrong)} mistakes in {len(files) or len(bank)} cases\n")
     return int(bool(wrong))
 
 

@@ -17,6 +17,7 @@ from torch_embers.builds.registry import Placed, environment_key, environment_of
 from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
+from torch_embers.repro.case import shipped
 from torch_embers.run import executor, state
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.recheck import RecheckRequest, recheck
@@ -126,6 +127,21 @@ def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: 
     ]
     assert rows(store.path, "SELECT DISTINCT control FROM verdicts") == [("injected",)]
     assert again(store).changes == ()
+
+
+def test_what_was_run_under_a_former_hash_counts_for_the_case_of_today(tmp_path: Path) -> None:
+    former, today = next(iter(schema.case_hashes().items()))
+    assert set(schema.case_hashes().values()) == {one.hash for one in shipped(None)}
+    path = tmp_path / "e.duckdb"
+    with duckdb.connect(path) as connection:
+        schema.upgrade(connection, now_utc(), "0", {v: text for v, text in schema.migrations().items() if v < KERNELS})
+        connection.execute(f"SET TimeZone = 'UTC'; {OLD.replace(CASE.hash, former)}")
+    state.save(Store(path), tmp_path / "state")
+    new = Store(tmp_path / "new.duckdb")
+    with Store(path).writer("test"), new.writer("test", create=True) as writer:
+        state.load(writer, tmp_path / "state")
+    for store in (Store(path), new):
+        assert rows(store.path, "SELECT case_hash FROM runs UNION SELECT case_hash FROM verdicts") == [(today,)]
 
 
 def test_an_older_state_of_the_same_database_adds_nothing(before: Path, merged: Store, tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
 def _refuse_bad_fault(case: Case) -> None:
     """Raise CaseError where the injected fault of a case says nothing about its check; a case may do without one."""
     if case.injects and (found := case_rules.breaches(case.code, case.name)):
-        raise CaseError(
-            f"{case.name}: {found[0]} (docs/cases.md says how a fault is injected; without one it runs too)"
-        )
+        raise CaseError(f"{case.name}: {found[0]}")
 
 
 def add_own(writer: Writer, cases: Sequence[Case]) -> None:

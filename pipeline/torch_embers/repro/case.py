@@ -270,14 +270,16 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
 def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
     """Hash of the code without prose and fault, and of the metadata without what was measured; 32 hexadecimal digits.
 
-    Another fault to inject does not make it another case. Where the code is not plain enough to be unparsed (deep
-    nesting), its text is hashed as it stands. The same script extracted from two reports makes two cases.
+    Another fault to inject does not make it another case, but in a user's own folder, where no review sees it. Where
+    the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. The same script
+    extracted from two reports makes two cases.
     """
     unhashed = [key for key in UNHASHED if key != "issues" or origin != "extracted"]
     kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in unhashed}
     try:
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
-        code = ast.unparse(_WithoutFault().visit(ast.Module(body=body, type_ignores=[])))
+        program = ast.Module(body=body, type_ignores=[])
+        code = ast.unparse(program if origin == "own" else _WithoutFault().visit(program))
     except RecursionError:
         code = text
     digest = blake2b(digest_size=16)

@@ -236,6 +236,8 @@ def _cases(
         progress.said(line)
     if request.cases:
         cases = bank.chosen(cases, request.cases, settings.repo)
+    if not cases and refused:
+        raise InputError(f"no file of {request.folder} can be run: what is wrong with each is said above")
     if not cases:
         raise InputError(f"{request.folder} holds no case: a case is a .py file with a `# /// script` block")
     bank.add_own(writer, cases)

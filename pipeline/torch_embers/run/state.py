@@ -243,7 +243,10 @@ def _read(folder: Path, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
 
 
 def _in_words_of_today(name: str, table: pa.Table) -> pa.Table:
-    """A table as it is called now: folders from before 27 November 2026 call an injected fault `planted`."""
+    """A table in the words of today: folders from before 27 November 2026 have `planted` faults and other hashes."""
+    if "case_hash" in table.column_names:
+        hashes = [schema.case_hashes().get(one, one) for one in table["case_hash"].to_pylist()]
+        table = table.set_column(table.column_names.index("case_hash"), "case_hash", pa.array(hashes, pa.string()))
     if name == "verdicts" and "control" in table.column_names:
         place = table.column_names.index("control")
         control = pc.replace_substring(table["control"], "planted", "injected")
