@@ -118,6 +118,9 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     injected = replace(entry("2.0.1", "occurs"), control="injected", control_build=None)
     assert injected.shown_control == told
     assert f"occurs 3/4, control {told}" in as_junit([injected]).decode()
+    unnoticed = replace(injected, control_k=0)
+    assert unnoticed.shown_control == "injected fault not noticed (0/3): mend the case"
+    assert replace(unnoticed, verdict="untestable").shown_control == "injected fault not noticed (0/3)"
 
 
 def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:

@@ -26,7 +26,7 @@ from torch_embers.run.matrix import ORDER, version_key
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
-from torch_embers.run.verdict import INJECTED_SHOWS, Rules, why_unseen
+from torch_embers.run.verdict import Rules, shown_fault, why_unseen
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -452,10 +452,7 @@ def evidence_line(cell: Cell) -> str:
     if control.kind == "build":
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "injected":
-        parts.append(
-            f"the check noticed an injected fault {control.hits}/{control.runs}, which {INJECTED_SHOWS}, "
-            "not that this machine could show the bug"
-        )
+        parts.append(shown_fault(made.verdict, control.hits, control.runs))
     elif made.verdict != "not_seen":
         parts.append("no control")
     if made.verdict == "not_seen":
