@@ -1,7 +1,8 @@
 """Print which cases inject their fault, or take refusals, in a way that says nothing about them: part of `make lint`.
 
 Usage: python tools/check_cases.py [FILE ...]; all of data/cases where no file is named. Exit code 1 where something is
-wrong, or where data/case_rules.toml allows what no case has. No case is run. docs/cases.md has the rules in words.
+wrong, where `known_bad` names no known release, or where data/case_rules.toml allows what no case has. No case is run.
+docs/cases.md has the rules in words.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.repro import case, case_rules
+from torch_embers.repro import case, case_rules, shipped_verdicts
+from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"{error}\n")
         return 1
     wrong = [f"{one.name}.py: {breach}" for one in bank for breach in case_rules.breaches(one.code, one.name)]
+    known = {*wheel_lines.release_days(), *(row["build"] for row in shipped_verdicts.read())}
+    for one in bank:
+        wrong += [
+            f"{one.name}.py: known_bad: {name} is no known release" for name in one.known_bad if name not in known
+        ]
     wrong += [] if files else case_rules.needless(bank)
     sys.stdout.writelines(f"{line}\n" for line in wrong)
     sys.stdout.write(f"{len(wrong)} mistakes in {len(bank)} cases\n")

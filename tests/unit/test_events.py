@@ -283,8 +283,12 @@ def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is
     else:
         name, content = change
         (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
-    with known.writer("test") as writer, pytest.raises(InputError, match=said):
+    with (
+        known.writer("test") as writer,
+        pytest.raises(InputError, match=f"{said}.*: restore it, or leave it out") as failed,
+    ):
         state.load(writer, folder)
+    assert str(failed.value).startswith(f"{folder}: "), "also `embers merge` loads it, which has no --state"
     assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
 
 
