@@ -27,7 +27,7 @@ SELECT 'fixed_before_report' AS flag, name AS "case", number AS item, format('fi
 FROM asked JOIN releases ON release = fixed_in WHERE released < earliest AND name IN (SELECT name FROM decided)
 
 -- no release that was out when the item was reported shows the bug; a report older than all releases is held against the oldest
-UNION ALL SELECT 'never_red', name, number, 'does not occur on any release up to ' || arg_max(release, d.released) FROM asked JOIN decided d USING (name)
+UNION ALL SELECT 'never_red', name, number, 'was not seen on any release up to ' || arg_max(release, d.released) FROM asked JOIN decided d USING (name)
 WHERE d.released <= greatest(latest, (SELECT min(released) FROM decided o WHERE o.name = d.name))
 GROUP BY name, number HAVING NOT bool_or(verdict = 'occurs')
 

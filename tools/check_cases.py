@@ -1,7 +1,8 @@
 """Print which cases inject their fault, or take refusals, in a way that says nothing about them: part of `make lint`.
 
 Usage: python tools/check_cases.py [FILE ...]; all of data/cases where no file is named. Exit code 1 where something is
-wrong, or where data/case_rules.toml allows what no case has. No case is run. docs/cases.md has the rules in words.
+wrong, where `known_bad` names no known release, or where data/case_rules.toml allows what no case has. No case is run.
+docs/cases.md has the rules in words.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.repro import case, case_rules
+from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bank.append(case.load(path))
         except case.CaseError as error:
             wrong.append(str(error).replace(f"{path.stem}:", f"{path.name}:", 1))
-    wrong += [f"{one.name}.py: {breach}" for one in bank for breach in case_rules.breaches(one.code, one.name)]
+    released = wheel_lines.release_days()
+    for one in bank:
+        unknown = [f"known_bad: {name} is no known release" for name in one.known_bad if name not in released]
+        wrong += [f"{one.name}.py: {text}" for text in (*case_rules.breaches(one.code, one.name), *unknown)]
     wrong += [] if files else case_rules.needless(bank)
     sys.stdout.writelines(f"{line}\n" for line in wrong)
     sys.stdout.write(f"{len(wrong)} mistakes in {len(files) or len(bank)} cases\n")

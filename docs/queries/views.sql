@@ -31,7 +31,7 @@ WITH decided AS (
 )
 SELECT m.*, CASE WHEN s.is_all THEN 'all tested (' || s.build || ')' ELSE s.build END AS since,
   CASE control WHEN 'build' THEN control_k || '/' || control_n || ' on ' || control_build
-    WHEN 'injected' THEN 'injected fault: shows only that the check can fail' ELSE 'none' END AS control_words
+    WHEN 'injected' THEN 'injected fault' || if(control_k = 0, ' not noticed', ': shows only that the check can fail') ELSE 'none' END AS control_words
 FROM matrix m JOIN releases r USING (build) LEFT JOIN start s USING ("case")
 WHERE r.is_newest;
 

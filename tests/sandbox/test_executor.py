@@ -206,8 +206,12 @@ def test_a_re_check_of_one_build_has_its_control_elsewhere_and_forgets_nothing_w
     again = check_again(store, registry, [case], on=[NEW], controls=[NEW], every=0)
     assert [cell.decision.verdict for cell in again.cells] == ["not_seen"]
     assert (again.changes, again.counts) == ((), {"fixed": 1})
-    assert again.undecided == "not decided now, these keep their status: 1 fixed (no build here shows the bug)"
-    assert again.undecided in markdown(again)
+    source = f"own, derived for {NEW}"
+    assert (
+        again.undecided == f"not decided now, these keep their status: 1 fixed ({source}; no build here shows the bug)"
+    )
+    assert again.items == "1 fixed (1 not decided now)"
+    assert (found.is_first, again.is_first) == (True, False)
 
 
 def test_what_a_sibling_case_shows_is_kept_and_not_told(store: Store, registry: Registry) -> None:

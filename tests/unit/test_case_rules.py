@@ -287,6 +287,9 @@ def test_the_tool_and_a_run_of_own_cases_name_file_line_and_what_to_do(
     assert refused.startswith(f"{path}: line ")
     path.write_text(case_text("print(1)"), encoding="utf-8")
     assert bank.read_folder(tmp_path)[1] == [], "without a fault it runs too"
+    path.write_text(case_text(case_with(GOOD["the result"]), known_bad=["2.1.2", "2.1.77"]), encoding="utf-8")
+    assert TOOL.main([str(path)]) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "early.py: known_bad: 2.1.77 is no known release"
     path.write_text("print(1)", encoding="utf-8")
     assert TOOL.main([str(path)]) == 1
     assert "no metadata block" in capsys.readouterr().out

@@ -21,9 +21,9 @@ from torch_embers.atom_output import SPACE, Announced
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.repro.case import shipped
-from torch_embers.run import command, notices, reports, state
+from torch_embers.run import command, notices, reports, show, state
 from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
-from torch_embers.run.recheck import Change, Recheck
+from torch_embers.run.recheck import Change, Kept, Recheck
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import Control
 from torch_embers.settings import Settings
@@ -150,7 +150,9 @@ def result_of(*changes: Change) -> Recheck:
     return Recheck(build_of("2.15.0"), "2026-11-22T00:00:00Z", (), changes, {}, 1, 0.0)
 
 
-def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here_shows() -> None:
+def test_a_run_and_a_re_check_say_which_release_would_be_a_control_for_what_no_build_here_shows(
+    known: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     clean = decision_of("not_seen", Control("injected", None, 3, 3))
     there = decision_of("occurs", Control("build", "2.1.2", 10, 10))
     cells = [
@@ -168,6 +170,20 @@ def test_a_re_check_says_which_release_would_be_a_control_for_what_no_build_here
     assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
     assert str(found.uncontrolled) in reports.markdown(found)
     assert str(result_of().uncontrolled) == ""
+    show.print_summary(command.summary(known, cells))
+    assert str(found.uncontrolled) in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_re_check_without_news_says_whether_there_was_one_before_and_what_it_did_not_decide() -> None:
+    again = replace(result_of(), counts={"open_but_absent": 2, "undecided": 1})
+    kept = {("o/r", 1, "cpu"): Kept("open_but_absent", "shipped, derived for 2.15.0", "no build here shows the bug")}
+    first = replace(again, is_first=True, kept=kept)
+    assert "Nothing changed since the last re-check." in reports.markdown(again)
+    told = reports.markdown(first)
+    assert "since the last re-check" not in told
+    assert "this database holds no status of an earlier re-check to compare with" in told
+    assert "Items: 2 open_but_absent (1 not decided now), 1 undecided." in told
+    assert "1 open_but_absent (shipped, derived for 2.15.0; no build here shows the bug)" in told
 
 
 def assert_one_harmless_line(line: str) -> None:
@@ -267,8 +283,12 @@ def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is
     else:
         name, content = change
         (folder / name).unlink() if content is None else (folder / name).write_bytes(content)
-    with known.writer("test") as writer, pytest.raises(InputError, match=said):
+    with (
+        known.writer("test") as writer,
+        pytest.raises(InputError, match=f"{said}.*: restore it, or leave it out") as failed,
+    ):
         state.load(writer, folder)
+    assert str(failed.value).startswith(f"{folder}: "), "also `embers merge` loads it, which has no --state"
     assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
 
 

@@ -14,11 +14,13 @@ import pytest
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import Recorded, case_of, case_text
 from torch_embers.builds.registry import Registry
+from torch_embers.cli.runs import run
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.report import rules
 from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
+from torch_embers.repro.case import shipped
 from torch_embers.run import command, reports, work
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes
@@ -62,6 +64,31 @@ def test_own_cases_take_no_mistyped_database_and_no_name_of_embers(tmp_path: Pat
             bank.save(connection, [case_of()])
         with pytest.raises(InputError, match="rename the file"):
             bank.add_own(writer, [case_of(issues=[])])
+
+
+def test_a_run_of_own_cases_without_a_database_says_that_nothing_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = cell_of(case_of(issues=[]), build_of("2.15.0"), decision_of("absent"))
+    monkeypatch.setattr(command, "run_cases", lambda *_: [command.Reached(cell, 1, 1)])
+    run(folder=tmp_path)
+    assert "\nnothing was kept: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        (None, "cve_2025_3000_jit_bare_list", "did you mean `embers run --kind advisory cve_2025_3000_jit_bare_list`?"),
+        ("advisory", "CVE-2025-55554", "did you mean cve_2025_55554_nan_to_num_long?"),
+        ("advisory", "pt83149", "did you mean `embers run pt83149_bfloat16_sum_transposed`?"),
+        (None, "pt83149_bfloat_sum_transposed.py", "did you mean pt83149_bfloat16_sum_transposed?"),
+        (None, "4611686018427387904", "`embers matrix` lists the cases, `embers link-repros` makes more"),
+    ],
+)
+def test_a_name_that_means_no_case_is_answered_with_what_to_call_instead(kind: Any, name: str, said: str) -> None:
+    with pytest.raises(InputError) as failed:
+        bank.chosen(shipped(kind) if kind else [], [name], "o/r")
+    assert str(failed.value) == f"no case {name!r}: {said}"
 
 
 @pytest.mark.parametrize(
@@ -118,6 +145,9 @@ def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
     injected = replace(entry("2.0.1", "occurs"), control="injected", control_build=None)
     assert injected.shown_control == told
     assert f"occurs 3/4, control {told}" in as_junit([injected]).decode()
+    unnoticed = replace(injected, control_k=0)
+    assert unnoticed.shown_control == "injected fault not noticed (0/3): mend the case"
+    assert replace(unnoticed, verdict="untestable").shown_control == "injected fault not noticed (0/3)"
 
 
 def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> None:

@@ -231,8 +231,12 @@ def test_beside_an_injected_fault_no_rate_is_claimed_and_it_is_told_with_what_it
     made = decide(clean, Control("injected", "b", 3, 3), 10, RULES)
     assert made.detectable_rate is None
     line = evidence_line(cell_of(case_of(), BUILD, made))
-    assert "an injected fault 3/3, which shows only that the check can fail, not that this machine could show" in line
+    assert "injected fault noticed 3/3, which shows only that the check can fail" in line
     assert "a hit rate above" not in line
+    failed = decide(clean, Control("injected", "b", 0, 3), 10, RULES)
+    assert "control_failed 0/10, injected fault not noticed (0/3): mend the case" in evidence_line(
+        cell_of(case_of(), BUILD, failed)
+    )
     assert decide(clean, BUILD_CONTROL, 4, RULES).detectable_rate == pytest.approx(detectable_rate(10, RULES.miss))
 
 

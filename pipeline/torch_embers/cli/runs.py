@@ -154,6 +154,8 @@ def run(
                 print_json([cell.row() for cell in cells])
             elif cells:
                 show.print_summary(command.summary(store, cells))
+                if apart and database is None:
+                    typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
     if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
         console.print_next(
             f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"

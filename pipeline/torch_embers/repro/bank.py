@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -197,9 +198,22 @@ def chosen(cases: Sequence[Case], names: Sequence[str], repo: str) -> list[Case]
     for text in names:
         matching = [case for case in cases if _is_meant(case, text, repo)]
         if not matching:
-            raise InputError(f"no case {text!r}: `embers matrix` lists the cases, `embers link-repros` makes more")
+            raise InputError(f"no case {text!r}: {_instead(text, cases)}")
         kept |= {case.name: case for case in matching}
     return list(kept.values())
+
+
+def _instead(text: str, cases: Sequence[Case]) -> str:
+    """What to do where a name means none of these cases: the nearest names, those of other kinds with their command."""
+    key = text.removesuffix(".py").rpartition("/")[2].lower().replace("-", "_")
+    known = {case.name: case.kind for case in (*shipped(None), *cases)}
+    near = [name for name in known if name.startswith(key)] or get_close_matches(key, known, cutoff=0.8)
+    if not near:
+        return "`embers matrix` lists the cases, `embers link-repros` makes more"
+    usual = {case.kind for case in cases} or {"bug"}
+    calls = {"bug": "run", "timing": "perf", "advisory": "run --kind advisory", "closing": "run --kind closing"}
+    names = [name if known[name] in usual else f"`embers {calls[known[name]]} {name}`" for name in near[:3]]
+    return f"did you mean {' or '.join(names)}?"
 
 
 def _is_meant(case: Case, text: str, repo: str) -> bool:

@@ -21,7 +21,7 @@ from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.node import NO_FOLDER, SweepPlan
-from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
+from torch_embers.run.recheck import Recheck, RecheckRequest, Uncontrolled, mark_told, recheck
 from torch_embers.run.status import reported, tracked_items
 from torch_embers.run.work import WHOLE, Machine, Shard, warn_without_sandbox
 from torch_embers.sandbox import doctor
@@ -90,6 +90,7 @@ class RunSummary:
         alive: issues closed as fixed of which the report's own case occurs on the newest of these builds.
         closed: other closed items of which a case occurs there: declined, for an unknown reason, by a sibling only.
         places: where the verdicts were reached: device, processor, CPU capability and system.
+        uncontrolled: which releases would be a control for what was not seen, in one line; empty for none.
     """
 
     counts: dict[str, int]
@@ -97,6 +98,7 @@ class RunSummary:
     alive: Sequence[str]
     closed: Sequence[str]
     places: Sequence[str] = ()
+    uncontrolled: str = ""
 
 
 def chosen_builds(builds: Registry, names: Sequence[str]) -> list[Build]:
@@ -252,7 +254,8 @@ def summary(store: Store, cells: Sequence[Cell]) -> RunSummary:
     with store.read() as connection:
         items = tracked_items(connection)
     named = [[f"{repo}#{n}" for repo, n in sorted(keys)] for keys in contradicted(now, items)]
-    return RunSummary(dict(counts), named[0], named[1], named[2], sorted({cell.place for cell in cells}))
+    places = sorted({cell.place for cell in cells})
+    return RunSummary(dict(counts), named[0], named[1], named[2], places, str(Uncontrolled.of(cells)))
 
 
 def contradicted(

@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
-from torch_embers.run.verdict import INJECTED_SHOWS, why_unseen
+from torch_embers.run.verdict import shown_fault, why_unseen
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Entry:
         """The control and how often it showed the bug, in words."""
         if self.control == "build":
             return f"{self.control_k}/{self.control_n} on {self.control_build}"
-        noticed = f"injected fault noticed {self.control_k}/{self.control_n}, which {INJECTED_SHOWS}"
+        noticed = shown_fault(self.verdict, self.control_k, self.control_n)
         return noticed if self.control == "injected" else "none"
 
     @property

@@ -26,7 +26,7 @@ from torch_embers.run.matrix import ORDER, version_key
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
-from torch_embers.run.verdict import INJECTED_SHOWS, Rules, why_unseen
+from torch_embers.run.verdict import Rules, shown_fault, why_unseen
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -64,6 +64,12 @@ LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.num
 WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
 """
 """Announcements that nobody was told, with the change of status that was written beside each."""
+_STATUSES = """
+SELECT repo, number, backend, status,
+    concat_ws(', derived for ', provenance, split_part(split_part(reference, '@', 1), '+', 1))
+FROM statuses
+"""
+"""The statuses that count, each with its provenance and the release that it was derived for."""
 _OLDER = """
 SELECT v.case_hash, split_part(b.version, '+', 1), v.verdict
 FROM latest_verdicts v JOIN builds b USING (build) JOIN environments e USING (environment)
@@ -155,6 +161,13 @@ class Uncontrolled:
     cases: int = 0
     releases: Mapping[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, cells: Sequence[Cell]) -> Uncontrolled:
+        """What no build here is a control for, of these verdicts."""
+        bare = [cell for cell in cells if lacks_control(cell)]
+        cases = {cell.case.hash: cell.case for cell in bare}
+        return cls(len(bare), len(cases), control_releases(list(cases.values())))
+
     def __str__(self) -> str:
         """What would help, in one line; empty where every clean verdict has a control."""
         if not self.verdicts:
@@ -200,10 +213,12 @@ class Kept:
     """A status of before that stays, because what ran now does not decide.
 
     Attributes:
-        reason: why it does not.
+        source: own or shipped, and the release that it was derived for.
+        reason: why it is not decided now.
     """
 
     status: Status
+    source: str
     reason: str
 
 
@@ -219,6 +234,7 @@ class Recheck:
         left_out: builds that could not be used, each with the reason. Where the reference is among them there are no
             statuses: those of another build would be news that is none.
         kept: statuses of before that stay, by item and backend; they are counted, too.
+        is_first: whether the database held no status of an earlier re-check.
     """
 
     reference: Build
@@ -231,20 +247,35 @@ class Recheck:
     ahead: Ahead = Ahead()
     left_out: tuple[tuple[Build, str], ...] = ()
     kept: Mapping[BackendKey, Kept] = field(default_factory=dict)
+    is_first: bool = False
+
+    @property
+    def quiet(self) -> str:
+        """What is said where nothing is announced."""
+        if self.is_first:
+            return "nothing to announce: this database holds no status of an earlier re-check to compare with"
+        return "nothing changed since the last re-check"
 
     @property
     def undecided(self) -> str:
-        """How many statuses stay as they were, and why, in one line; empty where none does."""
-        counted = Counter((one.status, one.reason) for one in self.kept.values()).most_common()
-        parts = ", ".join(f"{count} {status} ({reason})" for (status, reason), count in counted)
+        """How many statuses stay as they were, whose they are, and why, in one line; empty where none does."""
+        counted = Counter((one.status, one.source, one.reason) for one in self.kept.values()).most_common()
+        parts = ", ".join(f"{count} {status} ({source}; {reason})" for (status, source, reason), count in counted)
         return f"not decided now, these keep their status: {parts}" if parts else ""
+
+    @property
+    def items(self) -> str:
+        """Items by status, in one line, with how many of them were not decided now."""
+        left = Counter(one.status for one in self.kept.values())
+        return ", ".join(
+            f"{count} {status}" + (f" ({left[status]} not decided now)" if status in left else "")
+            for status, count in sorted(self.counts.items())
+        )
 
     @property
     def uncontrolled(self) -> Uncontrolled:
         """What no build here is a control for."""
-        bare = [cell for cell in self.cells if lacks_control(cell)]
-        cases = {cell.case.hash: cell.case for cell in bare}
-        return Uncontrolled(len(bare), len(cases), control_releases(list(cases.values())))
+        return Uncontrolled.of(self.cells)
 
     @property
     def news(self) -> list[Change]:
@@ -281,6 +312,7 @@ def recheck(
     due = naive_utc() - timedelta(days=request.every)
     cells = _sweep(usable, chosen, request, due)
     earlier = histories(store)
+    is_first = not earlier
     known = _known(store, chosen, items, cells, request.reference)
     statuses = _confirmed(usable, known, cells, earlier, request, due)
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
@@ -307,6 +339,7 @@ def recheck(
         ahead,
         tuple(usable.left_out.values()),
         kept,
+        is_first,
     )
 
 
@@ -404,15 +437,16 @@ def _kept(
 ) -> dict[BackendKey, Kept]:
     """Absences that are known, own or shipped, where no run of now says otherwise and none shows them anew."""
     with store.read() as connection:
-        rows_of = connection.execute("SELECT repo, number, backend, status FROM statuses").fetchall()
-    known = {tuple(key): status for *key, status in rows_of}
+        rows_of = connection.execute(_STATUSES).fetchall()
+    known = {tuple(key): (status, source) for *key, status, source in rows_of}
     made = {}
     for key, status in statuses.items():
         verdicts = {cell.decision.verdict for cell in here[key]}
         is_open = status in ("undecided", "never_reproduced", "untestable_here")
-        if is_open and known.get(key) in ABSENT and verdicts <= {"absent", "not_seen", "untestable"}:
+        before, source = known.get(key, ("", ""))
+        if is_open and before in ABSENT and verdicts <= {"absent", "not_seen", "untestable"}:
             clean = [cell.decision.control.kind for cell in here[key] if cell.decision.verdict == "not_seen"]
-            made[key] = Kept(known[key], why_unseen(max(clean)) if clean else "a case cannot be tested here")
+            made[key] = Kept(before, source, why_unseen(max(clean)) if clean else "a case cannot be tested here")
     return made
 
 
@@ -452,10 +486,7 @@ def evidence_line(cell: Cell) -> str:
     if control.kind == "build":
         parts.append(f"control {control.hits}/{control.runs} on {(control.build or '').partition('@')[0]}")
     elif control.kind == "injected":
-        parts.append(
-            f"the check noticed an injected fault {control.hits}/{control.runs}, which {INJECTED_SHOWS}, "
-            "not that this machine could show the bug"
-        )
+        parts.append(shown_fault(made.verdict, control.hits, control.runs))
     elif made.verdict != "not_seen":
         parts.append("no control")
     if made.verdict == "not_seen":

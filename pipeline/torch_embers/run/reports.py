@@ -161,15 +161,14 @@ def markdown(result: Recheck) -> str:
             lines += ["", f"## {HEADINGS[kind]} ({len(own)})", ""]
             lines += [line for change in own for line in _entry(change)]
     if not result.news:
-        lines += ["", "Nothing changed since the last re-check."]
+        lines += ["", f"{result.quiet.capitalize()}."]
     if any(change.kind in CONFIRMED for change in result.news):
         lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
     hints = (result.undecided, result.uncontrolled, result.ahead)
     lines += [line for hint in hints if str(hint) for line in ("", f"{hint}.")]
     if result.left_out:
         lines += ["", *(f"- {escaped(line)}" for line in left_out(result))]
-    lines += ["", "| status | items |", "| --- | --- |"]
-    lines += [f"| {status} | {count} |" for status, count in sorted(result.counts.items())]
+    lines += ["", f"Items: {result.items or 'none with a verdict'}."]
     return "\n".join(lines) + "\n"
 
 

@@ -171,6 +171,8 @@ def print_summary(done: RunSummary) -> None:
         out.print(f"closed as fixed, and the own case occurs ({len(done.alive)}): {plain(' '.join(done.alive))}")
     if done.closed:
         out.print(f"other closed items that occur ({len(done.closed)}): {plain(' '.join(done.closed))}")
+    if done.uncontrolled:
+        out.print(done.uncontrolled)
 
 
 def print_matrix(verdicts: Sequence[Entry]) -> None:
@@ -226,9 +228,8 @@ def print_recheck(result: Recheck) -> None:
             for line in change.evidence:
                 out.print(f"      {plain(line)}")
     if not result.news:
-        out.print("nothing changed since the last re-check")
-    counted = ", ".join(f"{count} {status}" for status, count in sorted(result.counts.items()))
-    out.print(f"\nitems: {counted or 'none with a verdict'}")
+        out.print(result.quiet)
+    out.print(f"\nitems: {result.items or 'none with a verdict'}")
     if result.false_expected:
         out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
     for hint in filter(None, (result.undecided, str(result.uncontrolled), str(result.ahead))):

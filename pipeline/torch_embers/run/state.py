@@ -179,7 +179,7 @@ def load(writer: Writer, folder: Path) -> int:
             return 0
         files = {path.name: path.read_bytes() for path in place.iterdir()}
     except OSError as error:
-        raise InputError(f"--state {folder} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{folder} cannot be read: {error.strerror or error}") from error
     return merge(writer, files, folder)
 
 
@@ -221,9 +221,9 @@ def _place(folder: Path) -> Path:
     try:
         place = folders.place_of(folder, "--state")
         if place.exists() and any(place.iterdir()) and not (place / MANIFEST).is_file():
-            raise InputError(f"--state {folder}: this folder holds something else (no {MANIFEST}): name another one")
+            raise InputError(f"{folder}: this folder holds something else (no {MANIFEST}): name another one")
     except OSError as error:
-        raise InputError(f"--state {folder} cannot be read: {error.strerror}") from error
+        raise InputError(f"{folder} cannot be read: {error.strerror}") from error
     return place
 
 
@@ -302,7 +302,7 @@ def _equal(name: str, columns: Iterable[str]) -> str:
 
 
 def _damaged(folder: Path, what: str) -> InputError:
-    return InputError(f"--state {folder}: {what}: restore it, or name an empty folder to begin anew")
+    return InputError(f"{folder}: {what}: restore it, or leave it out (--state with an empty folder begins anew)")
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -35,8 +35,6 @@ Outcome = Literal[
 ]
 Verdict = Literal["occurs", "absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"]
 ControlKind = Literal["build", "injected", "none"]
-INJECTED_SHOWS = "shows only that the check can fail"
-"""What a noticed injected fault (`injected`) is worth: said wherever one is printed."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -319,6 +317,16 @@ class Decision:
     control: Control
     detail: str
     signature: Signature | None
+
+
+def shown_fault(verdict: str, hits: int, runs: int) -> str:
+    """What runs with an injected fault (control ``injected``) showed, with what follows beside this verdict."""
+    if hits:
+        return f"injected fault noticed {hits}/{runs}, which shows only that the check can fail"
+    # where the case itself says nothing here, its fault cannot
+    return f"injected fault not noticed (0/{runs})" + ": mend the case" * (
+        verdict not in ("untestable", "inconclusive")
+    )
 
 
 def why_unseen(control: str) -> str:
