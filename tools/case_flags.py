@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SQL = Path(__file__).with_suffix(".sql")
 EXCEPTIONS = "case_flags.toml"
-MENDED = ("not_read", "no_disposition", "no_times")
+MENDED = ("not_read", "other_relation", "no_disposition", "no_times")
 """Flags without exceptions: there is always a relation or a disposition that is true, if only unknown."""
 SCHEMAS = {
     "cases": pa.schema(

@@ -53,6 +53,15 @@ WHERE d.released = (SELECT max(released) FROM decided) AND verdict = 'occurs' AN
 UNION ALL SELECT 'not_read', name, number, 'its relation is same, and its reader saw nothing of the thread' FROM asked
 WHERE relation = 'same' AND thread_read = 'no' AND name IN (SELECT name FROM cases WHERE kind = 'bug')
 
+-- a case file and its newest reader differ; where that reader says `none`, no case of the name may name the item
+UNION ALL SELECT 'other_relation', coalesce(p.name, r."case"), coalesce(p.number, r.number), format('{}, and {}',
+    coalesce('the case says ' || p.relation, 'no case of this name states a relation to this item'),
+    coalesce(format('data/judgements.jsonl, line {}, says {}', r.line, r.relation), 'data/judgements.jsonl has no reading of both'))
+FROM pairs p FULL JOIN (SELECT * REPLACE (coalesce(relation, 'nothing') AS relation) FROM case_readings WHERE is_newest) r
+  ON r."case" = p.name AND r.number = p.number
+WHERE coalesce(p.relation, 'none') <> coalesce(r.relation, 'none')
+  AND (r.line IS NOT NULL OR p.name IN (SELECT name FROM cases WHERE kind = 'bug'))
+
 -- a closed issue of the catalog has the case, and nobody says why it was closed
 UNION ALL SELECT 'no_disposition', name, number, 'closed, and data/judgements.jsonl does not say why' FROM asked
 WHERE state = 'closed' AND kind = 'issue' AND disposition IS NULL

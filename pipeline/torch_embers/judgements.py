@@ -14,11 +14,20 @@ from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 import duckdb
-from pydantic import BeforeValidator, Field, StrictBool, StrictFloat, StrictInt, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.normalize import naive_utc
+from torch_embers.taxonomy import Taxonomy
 
 FILE = "judgements.jsonl"
 QUESTIONS = "judgements.toml"
@@ -37,7 +46,7 @@ FixTestQuestion = Literal["shows_bug", "shows_bug_again"]
 FixTestAnswer = Literal["right", "wrong", "unclear"]
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_REFERENCE = r"^(?:(?:[\w.-]+/[\w.-]+)?#[1-9][0-9]*|[0-9a-f]{7,40}|https://\S+)$"
+_REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#[1-9][0-9]*|[0-9a-f]{7,40}|https://\S+")
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f|<>\"'`\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """What no reference has, and what a page or a terminal could take for more than text."""
 _THREADS = {"whole": "with the whole thread", "partly": "with a part of the thread", "no": "without the thread"}
@@ -53,9 +62,8 @@ def _day(value: object) -> object:
     if isinstance(value, str):
         if _DAY.fullmatch(value) is None:
             raise ValueError(f"{value!r} is no day of the form 2024-01-31")
-        today = naive_utc().date()
-        if not FIRST_DAY <= date.fromisoformat(value) <= today:
-            raise ValueError(f"{value} is not between {FIRST_DAY} and today, {today} by the clock of this machine")
+        if date.fromisoformat(value) < FIRST_DAY:
+            raise ValueError(f"{value} is before {FIRST_DAY}, when no tracker was there to read")
     return value
 
 
@@ -69,8 +77,22 @@ def _one_line(value: object) -> object:
     return value
 
 
+def _reader(value: str) -> str:
+    if re.match(r"(automated|human):\S", value) is None:
+        raise ValueError("write automated:NAME or human:NAME")
+    return value
+
+
+def _reference(value: str) -> str:
+    if _REFERENCE.fullmatch(value) is None or _UNFIT.search(value):
+        raise ValueError("write #123, owner/name#123, a commit or an https address, without quotes and angle brackets")
+    return value
+
+
 Day = Annotated[str, BeforeValidator(_day)]
 Words = Annotated[str, BeforeValidator(_one_line)]
+Confidence = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+ThreadRead = Literal["whole", "partly", "no"]
 
 
 class Question(toml_models.Entry):
@@ -110,7 +132,7 @@ class Judgement(toml_models.Entry):
     question: str
     item: StrictInt = Field(gt=0, lt=1 << 31)
     answer: str
-    reader: Words = Field(pattern=r"^(automated|human):\S")
+    reader: Annotated[Words, AfterValidator(_reader)]
     blind: StrictBool
     day: Day | None
     reason: Words
@@ -122,12 +144,18 @@ class Judgement(toml_models.Entry):
         asked = questions().get(name)
         if asked is None or bool(scheme) is bool(asked.answers):
             raise ValueError(f"question {self.question!r} is not in data/{QUESTIONS}")
-        if asked.answers and self.answer not in asked.answers:
-            raise ValueError(f"answer {self.answer!r} to {name}: say {', '.join(asked.answers)}")
+        schemes = Taxonomy.load().schemes
+        if scheme and scheme not in schemes:
+            raise ValueError(f"question {self.question!r}: the schemes are {', '.join(schemes)}")
+        answers = schemes[scheme].names() if scheme else asked.answers
+        if self.answer not in answers:
+            raise ValueError(f"answer {self.answer!r} to {self.question}: say {', '.join(answers)}")
         of, _, what = self.subject.partition(":")
         if of != asked.of or (of in ("item", "script") and what != str(self.item)):
             which = f"the item's number, {self.item}" if of == asked.of else "what was read"
             raise ValueError(f"subject {self.subject!r}: {name} wants '{asked.of}:' and {which}")
+        if self.day is None and of != "fix_test":
+            raise ValueError("day: only readings of fix tests may be without one")
         return self
 
     @property
@@ -140,6 +168,15 @@ class Judgement(toml_models.Entry):
         return json.dumps(self.model_dump(exclude_defaults=True), ensure_ascii=False)
 
 
+class CaseFacts(toml_models.Entry):
+    """What a reader may write down of a case beside an item: as ``Reading`` has it, ``doubt`` as ``other_cause``."""
+
+    thread_read: ThreadRead = "no"
+    other_cause: Words = ""
+    decides: StrictBool = True
+    confidence: Confidence | None = None
+
+
 class Closing(toml_models.Entry):
     """What a reader saw of the closing of an issue: the answer, number and day of the row, and its facts."""
 
@@ -149,10 +186,10 @@ class Closing(toml_models.Entry):
     evidence: str = Field(max_length=300)
     duplicate_of: StrictInt | None = Field(default=None, gt=0, lt=1 << 31)
     evidence_kind: Literal["commit", "closing_pr", "comment", "state_reason", "event", "not_reproduced"] | None = None
-    evidence_ref: str | None = Field(default=None, pattern=_REFERENCE)
+    evidence_ref: Annotated[str, AfterValidator(_reference)] | None = None
     evidence_date: Day | None = None
-    thread_read: Literal["whole", "partly", "no"]
-    confidence: StrictFloat | StrictInt = Field(ge=0, le=1)
+    thread_read: ThreadRead
+    confidence: Confidence
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
@@ -162,8 +199,6 @@ class Closing(toml_models.Entry):
             raise ValueError("duplicate_of names the issue itself")
         if self.evidence_ref is not None and self.evidence_ref == f"#{self.number}":
             raise ValueError("evidence_ref names the issue itself")
-        if self.evidence_ref is not None and _UNFIT.search(self.evidence_ref):
-            raise ValueError("evidence_ref holds a control character, a bar, a quote or an angle bracket")
         if self.evidence_date is not None and self.evidence_date > self.read_on:
             raise ValueError(f"evidence_date {self.evidence_date} is later than the reading, {self.read_on}")
         if self.disposition == "unknown":
@@ -209,26 +244,32 @@ def closing_of(row: Judgement) -> Closing:
     return Closing.model_validate(said | (row.facts or {}))
 
 
-def read(text: str) -> list[Judgement]:
+def read(body: bytes) -> list[Judgement]:
     """Check the lines of the file.
 
     Raises:
         InputError: a line is wrong, or not where it belongs; the message names it.
     """
     found: list[Judgement] = []
-    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+    for number, line in enumerate(body.removesuffix(b"\n").split(b"\n"), start=1):
         where = f"data/{FILE}, line {number}"
+        if not line.strip():
+            raise InputError(f"{where} is empty: take it out")
         try:
             row = Judgement.model_validate_json(line)
             if row.question == "disposition":
                 closing_of(row)
+            elif row.subject.startswith("case:"):
+                CaseFacts.model_validate(row.facts or {})
         except ValidationError as error:
-            raise InputError(f"{where}: {toml_models.wrong(error)}") from error
-        if line != row.line():
+            wrong = toml_models.wrong(error).replace(" at line 1 column ", " at column ")
+            raise InputError(f"{where}: {wrong}") from error
+        if line != row.line().encode():
             raise InputError(f"{where}: write each key once and in the order of the other lines: {row.line()}")
         if found and row.place <= found[-1].place:
             raise InputError(
-                f"{where}: rows are sorted by subject, question, item, day and reader; this one belongs further up"
+                f"data/{FILE}: lines {number - 1} and {number} are not in the order of subject, question, item, day and"
+                " reader, or are the same in all of these"
             )
         found.append(row)
     return found
@@ -237,8 +278,7 @@ def read(text: str) -> list[Judgement]:
 @cache
 def _checked() -> str:
     """The rows of the file as one JSON array, after each was checked."""
-    text = resources.data_file(FILE).read_text(encoding="utf-8")
-    return f"[{','.join(row.line() for row in read(text))}]"
+    return f"[{','.join(row.line() for row in read(resources.data_file(FILE).read_bytes()))}]"
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
@@ -321,7 +361,7 @@ def readings_of(repo: str, number: int) -> dict[str, Reading]:
 @cache
 def _case_readings() -> dict[int, dict[str, Reading]]:
     found: dict[int, dict[str, Reading]] = {}
-    for row in ask("SELECT * EXCLUDE (relation, is_newest) FROM case_readings WHERE is_newest"):
+    for row in ask("SELECT * EXCLUDE (relation, line, is_newest) FROM case_readings WHERE is_newest"):
         name, number = row.pop("case"), row.pop("number")
         found.setdefault(number, {})[name] = Reading(**row)
     return found

@@ -1,9 +1,11 @@
--- What readers say of a case beside an item, a row a reading that was not blind; the newest one counts.
+-- What readers say of a case beside an item, a row a reading that was not blind; the newest one counts. A reader who gives only a relation is
+-- unsure of the rest.
 CREATE TEMP VIEW case_readings AS
 SELECT substr(subject, length('case:') + 1) AS "case", item AS number,
-  max(answer) FILTER (question = 'faithful') AS answer, max(answer) FILTER (question = 'relation') AS relation,
+  coalesce(max(answer) FILTER (question = 'faithful'), 'unsure') AS answer, max(answer) FILTER (question = 'relation') AS relation,
   arg_min(reason, question) AS reason, coalesce(max(facts ->> 'other_cause'), '') AS doubt,
-  coalesce(bool_and((facts -> 'decides')::BOOLEAN), true) AS decides, max(facts ->> 'thread_read') AS thread_read, reader, day,
+  coalesce(bool_and((facts -> 'decides')::BOOLEAN), true) AS decides,
+  coalesce(max(facts ->> 'thread_read'), 'no') AS thread_read, reader, day, max(rowid) + 1 AS line,
   row_number() OVER (PARTITION BY subject, item ORDER BY day DESC, reader DESC) = 1 AS is_newest
 FROM judgements WHERE question IN ('faithful', 'relation') AND NOT blind GROUP BY subject, item, reader, day;
 

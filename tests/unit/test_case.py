@@ -148,13 +148,6 @@ def test_shipped_cases_stand_alone() -> None:
         assert set(made.relations) == set(made.issues), made.name
 
 
-def test_the_relations_of_cases_are_those_that_the_second_reader_gave() -> None:
-    newest = judgements.ask("FROM case_readings WHERE is_newest")
-    reviews = {(r["case"], (judgements.REPO, r["number"])): r["relation"] for r in newest}
-    stated = {(made.name, item): relation for made in SHIPPED for item, relation in made.relations.items()}
-    assert stated == {key: relation for key, relation in reviews.items() if relation != "none"}
-
-
 def test_a_relation_is_given_for_all_items_or_by_item() -> None:
     both = ["pytorch/pytorch#1", "pytorch/pytorch#2"]
     assert case_of(issues=both, relation="same").relations == dict.fromkeys([(REPO, 1), (REPO, 2)], "same")

@@ -38,6 +38,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Any:
         others: tuple[dict[str, Any], ...] = (),
         closed: tuple[int, ...] = (NUMBER,),
         tables: dict[str, Any] | None = None,
+        relation: str | None = "same",
         **case: Any,
     ) -> list[tuple[str, int]]:
         def define(connection: duckdb.DuckDBPyConnection) -> None:
@@ -45,29 +46,27 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Any:
                 "CREATE TABLE judgements (item INT, question VARCHAR, answer VARCHAR, reader VARCHAR, day VARCHAR, facts JSON)"
             )
             connection.execute(
-                'CREATE TABLE case_readings ("case" VARCHAR, number INT, answer VARCHAR, thread_read VARCHAR, decides BOOL, is_newest BOOL)'
+                'CREATE TABLE case_readings ("case" VARCHAR, number INT, answer VARCHAR, relation VARCHAR, thread_read VARCHAR, decides BOOL, line INT, is_newest BOOL)'
             )
             for number in closed if closing else ():
                 facts = {name: value for name, value in (closing or {}).items() if name != "answer"}
                 row = [number, "disposition", closing and closing["answer"], "automated:x", "2026-01-01", facts]
                 connection.execute("INSERT INTO judgements VALUES (?, ?, ?, ?, ?, ?)", row)
             if reading:
-                row = ["a", NUMBER, reading["answer"], reading["thread_read"], reading["decides"], True]
-                connection.execute("INSERT INTO case_readings VALUES (?, ?, ?, ?, ?, ?)", row)
+                said = {"case": "a", "number": NUMBER, "relation": relation} | reading
+                values = "$case, $number, $answer, $relation, $thread_read, $decides, 7, true"
+                connection.execute(f"INSERT INTO case_readings VALUES ({values})", said)
 
         monkeypatch.setattr(judgements, "define", define)
         rows = {
             "cases": [{"name": "a", "kind": "bug", "fixed_in": None, "needs": []} | case],
-            "pairs": [{"name": "a", "number": NUMBER, "relation": case.pop("relation", "same")}],
+            "pairs": [{"name": "a", "number": NUMBER, "relation": relation}],
             "verdicts": [{"name": "a", "release": at, "verdict": verdict} for at, verdict in verdicts.items()],
             "releases": [{"release": at, "released": day} for at, day in DAYS.items()],
             "catalog": [ENTRY | (entry or {}), *others],
             "uncovered": [],
             "unmeasured": [],
         }
-        rows["cases"] = [
-            {name: value for name, value in rows["cases"][0].items() if name in ("name", "kind", "fixed_in", "needs")}
-        ]
         return [(flag["flag"], flag["item"]) for flag in TOOL.flags(rows | (tables or {}))]
 
     return flags
@@ -96,8 +95,17 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Any:
         (RED_THEN_GREEN, {"reading": READ | {"decides": False}}, ["set_aside"]),
         (RED_THEN_GREEN, {"reading": READ | {"decides": False}, "relation": "sibling"}, []),
         (RED_THEN_GREEN, {"reading": READ | {"thread_read": "no"}}, ["not_read"]),
-        (RED_THEN_GREEN, {"reading": None}, ["not_read"]),
-        (RED_THEN_GREEN, {"reading": None, "relation": "sibling"}, []),
+        # the case and its newest reader say the same of the item
+        (RED_THEN_GREEN, {"reading": None}, ["not_read", "other_relation"]),
+        (RED_THEN_GREEN, {"reading": None, "relation": "sibling"}, ["other_relation"]),
+        (RED_THEN_GREEN, {"reading": READ | {"relation": "sibling"}}, ["other_relation"]),
+        (RED_THEN_GREEN, {"reading": READ | {"relation": None}}, ["other_relation"]),
+        (
+            RED_THEN_GREEN,
+            {"reading": READ | {"case": "none_of_the_bank"}},
+            ["not_read", "other_relation", "other_relation"],
+        ),
+        (RED_THEN_GREEN, {"reading": READ | {"relation": "none"}, "relation": None}, []),
         # a case about time has no verdicts: only its closing is looked at
         ({}, {"kind": "timing", "closing": None, "reading": None}, ["no_disposition"]),
     ],

@@ -34,6 +34,7 @@ GOOD: dict[str, Any] = {
     },
 }
 FIX_TEST = GOOD | {"subject": "fix_test:fix1", "question": "shows_bug", "answer": "right", "day": None, "facts": None}
+LABEL = {"question": "label:bug_type", "answer": "memory", "facts": {}}
 CASE = GOOD | {"subject": "case:pt1_x", "question": "faithful", "answer": "sibling", "facts": {"thread_read": "no"}}
 
 
@@ -56,7 +57,8 @@ def changed(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
         ("{", "line 2: Invalid JSON"),
         ("[" * 100_000, "line 2: Invalid JSON: recursion limit exceeded"),
         ("[1]", "line 2: Input should be an object"),
-        ("", "line 2: Invalid JSON"),
+        ("", "line 2 is empty"),
+        ('{"subject": "\udcff"}', "line 2: Invalid JSON: invalid unicode code point at column"),
         (text(GOOD | {"item": 6, "subject": "item:6"}).strip() + " ", "line 2: write each key once and in the order"),
         (text(FIX_TEST).strip()[:-1] + ', "item": 1}', "line 2: write each key once and in the order"),
         ({"more": 1}, "line 2: more: Extra inputs"),
@@ -64,12 +66,21 @@ def changed(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
         ({"question": "label"}, "line 2: question 'label' is not in"),
         ({"question": "relation:x"}, "line 2: question 'relation:x' is not in"),
         ({"answer": "solved"}, "line 2: answer 'solved' to disposition: say fixed, declined"),
+        (LABEL | {"answer": "no_such_class"}, "line 2: answer 'no_such_class' to label:bug_type: say not_a_bug, "),
+        (LABEL | {"question": "label:nonsense"}, "line 2: question 'label:nonsense': the schemes are bug_type, "),
+        (
+            CASE | {"facts": {"thread_read": "all of it"}},
+            "line 2: thread_read: Input should be 'whole', 'partly' or 'no'",
+        ),
+        (CASE | {"facts": {"decides": "maybe"}}, "line 2: decides: Input should be a valid boolean"),
+        (CASE | {"facts": {"thread": "whole"}}, "line 2: thread: Extra inputs"),
+        (CASE | {"day": None}, "line 2: day: only readings of fix tests may be without one"),
         ({"subject": "case:pt1"}, "line 2: subject 'case:pt1': disposition wants 'item:' and what was read"),
         ({"subject": "item:4"}, "line 2: subject 'item:4': disposition wants 'item:' and the item's number, 6"),
         ({"item": True}, "line 2: item: "),
         ({"item": 0}, "line 2: item: "),
         ({"item": 1 << 40}, "line 2: item: "),
-        ({"reader": "reader"}, "line 2: reader: "),
+        ({"reader": "reader"}, "line 2: reader: write automated:NAME or human:NAME"),
         ({"reader": "human: "}, "line 2: reader: blank"),
         ({"blind": 1}, "line 2: blind: "),
         ({"reason": "   "}, "line 2: reason: blank"),
@@ -78,16 +89,25 @@ def changed(row: dict[str, Any], facts: dict[str, Any]) -> dict[str, Any]:
         ({"reason": "a\u2028b"}, "line 2: reason: a line feed"),
         ({"day": "about 2024-01-01"}, "line 2: day: .* is no day of the form"),
         ({"day": "2024-13-45"}, "line 2: day: month must be in 1..12"),
-        ({"day": "2099-01-01"}, "line 2: day: 2099-01-01 is not between 2016-01-01 and today"),
-        ({"item": 1, "subject": "item:1"}, "line 2: rows are sorted by subject"),
-        ({"item": 5, "subject": "item:5", "reader": "automated:another"}, "line 2: rows are sorted by subject"),
+        ({"day": "2015-12-31"}, "line 2: day: 2015-12-31 is before 2016-01-01"),
     ],
 )
-def test_a_line_that_is_no_answer_or_not_in_its_place_is_named(line: dict[str, Any] | str, message: str) -> None:
+def test_a_line_that_is_no_answer_is_named(line: dict[str, Any] | str, message: str) -> None:
     first = GOOD | {"item": 5, "subject": "item:5"}
     second = line if isinstance(line, str) else GOOD | {"item": 6, "subject": "item:6"} | line
     with pytest.raises(InputError, match=f"data/judgements.jsonl, {message}"):
-        judgements.read(text(first, second))
+        judgements.read(text(first, second).encode(errors="surrogateescape"))
+
+
+@pytest.mark.parametrize("later", [{"item": 4, "subject": "item:4"}, {"reader": "automated:another"}, {}])
+def test_two_lines_that_are_not_in_order_are_named(later: dict[str, Any]) -> None:
+    first = GOOD | {"item": 5, "subject": "item:5"}
+    with pytest.raises(InputError, match=r"data/judgements.jsonl: lines 1 and 2 are not in the order of subject"):
+        judgements.read(text(first, first | later).encode())
+
+
+def test_no_clock_decides_whether_a_day_is_accepted() -> None:
+    assert judgements.read(text(GOOD | {"day": "2199-01-01"}).encode())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +119,7 @@ def test_a_line_that_is_no_answer_or_not_in_its_place_is_named(line: dict[str, A
         ("fixed", {"more": 1}, "more: Extra inputs"),
         ("fixed", {"confidence": 2}, "confidence: "),
         ("fixed", {"confidence": 0}, "disposition fixed with confidence 0"),
-        ("fixed", {"evidence_ref": "nonsense"}, "evidence_ref: "),
+        ("fixed", {"evidence_ref": "nonsense"}, "evidence_ref: write #123, owner/name#123, a commit or"),
         ("fixed", {"evidence_ref": "#1"}, "evidence_ref names the issue itself"),
         ("fixed", {"evidence_ref": "https://example.org/\x1b[31m"}, "evidence_ref"),
         ("fixed", {"evidence_ref": "https://example.org/<script>"}, "evidence_ref"),
@@ -116,7 +136,7 @@ def test_a_line_that_is_no_answer_or_not_in_its_place_is_named(line: dict[str, A
 )
 def test_a_disposition_that_contradicts_its_evidence_is_named(answer: str, facts: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=f"line 1: .*{message}"):
-        judgements.read(text(changed(GOOD | {"answer": answer}, facts)))
+        judgements.read(text(changed(GOOD | {"answer": answer}, facts)).encode())
 
 
 @pytest.mark.parametrize(
@@ -132,7 +152,7 @@ def test_a_disposition_that_contradicts_its_evidence_is_named(answer: str, facts
     ],
 )
 def test_what_can_be_seen_is_accepted(answer: str, facts: dict[str, Any]) -> None:
-    assert len(judgements.read(text(changed(GOOD | {"answer": answer}, facts)))) == 1
+    assert len(judgements.read(text(changed(GOOD | {"answer": answer}, facts)).encode())) == 1
 
 
 @pytest.fixture
@@ -178,6 +198,14 @@ def test_the_newest_reading_of_a_case_counts_and_one_that_was_blind_does_not(giv
     assert kept == [{"day": "2026-11-21", "relation": "none", "decides": True}]
 
 
+def test_a_relation_alone_is_a_reading_of_a_case(given: Callable[..., None]) -> None:
+    given({key: value for key, value in CASE.items() if key != "facts"} | {"question": "relation", "answer": "same"})
+    reading = judgements.readings_of("pytorch/pytorch", 1)["pt1_x"]
+    assert (reading.answer, reading.thread_read, reading.decides) == ("unsure", "no", True)
+    read = "Read by an automated annotator (reader, without the thread, 2026-11-21)."
+    assert reading.text == f"{CASE['reason']}. {read}"
+
+
 # ---- the shipped file -----------------------------------------------------------------------------------------------
 
 
@@ -186,6 +214,13 @@ def test_every_question_of_the_shipped_file_is_about_what_its_name_says() -> Non
         assert re.fullmatch(r"fix_test:fix\d+_[0-9a-f]{8}_[0-9a-f]{4}_.+", row["subject"]), row
     versions = judgements.ask("SELECT DISTINCT (facts -> 'rules')::INT AS v FROM judgements WHERE v IS NOT NULL")
     assert all(0 < row["v"] <= RULES_VERSION for row in versions)
+
+
+def test_what_nobody_read_counts_as_no_reading_of_a_reader() -> None:
+    drawn = judgements.ask(
+        "SELECT DISTINCT reader, answer, blind FROM judgements WHERE 'automated:draw' = reader OR answer = 'not_read'"
+    )
+    assert drawn == [{"reader": "automated:draw", "answer": "not_read", "blind": False}]
 
 
 SAMPLE = """

@@ -162,7 +162,7 @@ class CatalogSource:
                 raise InputError(
                     f"data/{name} is empty: install torch-embers anew, or take the file from the repository"
                 )
-        of_items = [row.line() for row in judgements.read(said.decode()) if row.subject.startswith("item:")]
+        of_items = [row.line() for row in judgements.read(said) if row.subject.startswith("item:")]
         judged = "\n".join(of_items).encode()
         digest = hashlib.sha256(entries + judged).hexdigest()
         if read_cursor(state.get(STREAM)) == {"sha256": digest}:
