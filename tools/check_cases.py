@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
-from torch_embers.repro import case, case_rules
+from torch_embers.repro import case, case_rules, shipped_verdicts
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bank.append(case.load(path))
         except case.CaseError as error:
             wrong.append(str(error).replace(f"{path.stem}:", f"{path.name}:", 1))
-    released = wheel_lines.release_days()
+    lines = shipped_verdicts.parse(resources.analysis_text(*shipped_verdicts.FILE), shipped_verdicts.FILE[-1])
+    released = {*wheel_lines.release_days(), *(line["build"] for line in lines)}
     for one in bank:
         unknown = [f"known_bad: {name} is no known release" for name in one.known_bad if name not in released]
         wrong += [f"{one.name}.py: {text}" for text in (*case_rules.breaches(one.code, one.name), *unknown)]
