@@ -266,7 +266,7 @@ class Recheck:
     @property
     def items(self) -> str:
         """Items by status, in one line, with how many of them were not decided now."""
-        left = Counter(one.status for one in self.kept.values())
+        left = Counter[str](one.status for one in self.kept.values())
         return ", ".join(
             f"{count} {status}" + (f" ({left[status]} not decided now)" if status in left else "")
             for status, count in sorted(self.counts.items())
