@@ -60,7 +60,9 @@ def test_all_machines_and_all_versions_divide_alike() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "4", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/4/2", "1 /4"])
+@pytest.mark.parametrize(
+    "text", ["", "4", "0/4", "5/4", "1/0", "-1/4", "a/b", "1/4/2", "1 /4", "١/٢", f"1/{'9' * 5000}"]
+)
 def test_a_shard_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="give i/n with i from 1 to n"):
         Shard.read(text)
@@ -74,20 +76,20 @@ def test_a_sweep_of_a_shard_has_its_own_cases_and_all_in_view() -> None:
 
 
 def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_counts_once(tmp_path: Path) -> None:
-    def ran(name: str, moment: str) -> Path:
+    def ran(name: str, moment: str, runs: int) -> Path:
         store = Store(tmp_path / f"{name}.duckdb")
         keys = {"build": "b", "environment": "e", "batch": 0, "injected": False, "profile": "reviewed", "zygote": ""}
         ended = {"outcome": "reproduced", "detail": "", "ended": "exited", "stdout": "off by 3", "stderr": ""}
         spent = {"duration": 0.1, "cpu": 0.1, "peak_memory": 0, "guarantees": [], "seed": 0}
         with store.writer("test", create=True) as writer, writer.transaction() as connection:
-            for attempt in range(3):
+            for attempt in range(runs):
                 row = {"case_hash": "c", "attempt": attempt, "ran_at": moment, **keys, **ended, **spent}
                 append(connection, "runs", [row])
             decided = {
                 "verdict": "occurs",
                 "flaky": False,
                 "k": 3,
-                "n": 3,
+                "n": runs,
                 "control": "none",
                 "control_k": 0,
                 "control_n": 0,
@@ -98,12 +100,29 @@ def test_a_folder_that_is_merged_twice_or_comes_from_a_shard_that_ran_twice_coun
         state.save(store, tmp_path / name)
         return tmp_path / name
 
-    folders = [ran("first", "2026-11-01"), ran("again", "2026-11-02")]
-    store = Store(tmp_path / "all.duckdb")
-    with store.writer("test", create=True) as writer:
-        assert [state.load(writer, folder) for folder in (*folders, folders[0])] == [4, 0, 0]
-    assert rows(store.path, "SELECT count(*) FROM verdicts") == [(1,)]
-    assert rows(store.path, "SELECT attempt, stdout FROM runs ORDER BY ALL") == [(n, "off by 3") for n in range(3)]
+    first, again = ran("first", "2026-11-01", 3), ran("again", "2026-11-02", 5)
+    for folders, runs in (((first, again, first), 3), ((again, first, again), 5)):
+        store = Store(tmp_path / f"{runs}.duckdb")
+        with store.writer("test", create=True) as writer:
+            assert [state.load(writer, folder) for folder in folders] == [runs + 1, 0, 0]
+        assert rows(store.path, "SELECT n FROM verdicts") == [(runs,)], "with the runs that it rests on, and no others"
+        assert rows(store.path, "SELECT count(*), count(DISTINCT ran_at) FROM runs") == [(runs, 1)]
+
+
+def test_a_newer_reduction_takes_the_place_of_an_older_one(tmp_path: Path) -> None:
+    def reduced(name: str, day: str, script: str) -> Store:
+        store = Store(tmp_path / f"{name}.duckdb")
+        row = {"name": "x1", "build": "b", "script": script, "result": "reduced", "detail": "", "characters": 1}
+        with store.writer("test", create=True) as writer, writer.transaction() as connection:
+            append(connection, "reductions", [row | {"decided_at": day}])
+        state.save(store, tmp_path / name)
+        return store
+
+    older, newer = reduced("older", "2026-10-01", "old text"), reduced("newer", "2026-11-01", "new text")
+    for store, folder in ((older, "newer"), (newer, "older")):
+        with store.writer("test") as writer:
+            state.load(writer, tmp_path / folder)
+        assert rows(store.path, "SELECT script FROM reductions") == [("new text",)]
 
 
 def test_what_an_oracle_found_comes_with_its_run_and_merges_once(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Commands that say since when a bug is there or gone, and what a triager can paste about it."""
 
-import signal
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Literal
@@ -112,7 +111,6 @@ def bisect(
         hang_is=hang_is,
         unsandboxed=unsandboxed,
     )
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # else what runs would go on without us
     with ExitStack() as stack:
         needs_none = case is None and not wanted.database.is_file()
         store = stack.enter_context(command.database_for(None)) if needs_none else store_at(wanted.database)

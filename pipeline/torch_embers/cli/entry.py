@@ -6,6 +6,7 @@ import codecs
 import errno
 import io
 import os
+import signal
 import sys
 from typing import Any
 
@@ -36,6 +37,7 @@ ASCII = {
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error of ours is one clean line and an exit code."""
     _print_anywhere()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # services end so: what runs ends, what was reached stays
     try:
         code: Any = app(arguments, standalone_mode=False)
         sys.stdout.flush()

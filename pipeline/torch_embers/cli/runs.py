@@ -172,6 +172,7 @@ def merge(
     """Bring what other machines ran into the database; what it has already is not added again."""
     from torch_embers.run import hunt, state
 
+    folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
     journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
     sealed = [folder for folder in folders if (folder / state.MANIFEST).is_file()]
     if missing := [folder for folder in folders if folder not in (*journals, *sealed)]:

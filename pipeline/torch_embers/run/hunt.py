@@ -241,8 +241,8 @@ def merge(folder: Path, out: Path) -> int:
         InputError: there is no other journal, or the folder cannot be used.
     """
     journal = _journal(out)
-    known = {one.key for one in journal.read()}
-    new = [one for one in journal_in(folder) if one.key not in known]
+    known = {(one.key, one.version, one.environment) for one in journal.read()}
+    new = [one for one in journal_in(folder) if (one.key, one.version, one.environment) not in known]
     for one in new:
         journal.append(one)
     return len(new)
@@ -252,6 +252,7 @@ def _journal(out: Path) -> Journal:
     """The journal of a folder, which is made where it is not there."""
     try:
         out.mkdir(parents=True, exist_ok=True)
+        (out / FILE).touch()  # a shard without an operator can be merged, too
     except OSError as error:
         raise InputError(f"--out {out}: {error.strerror}: name a folder that can be written") from error
     return Journal(out / FILE)

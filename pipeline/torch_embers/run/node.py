@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from torch_embers import resources, settings
 from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.errors import SandboxError
+from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
 from torch_embers.run import state
 from torch_embers.run.batch import PROFILES
@@ -139,6 +140,7 @@ class SweepPlan:
                     builds=[own[build.identity] for build in self.request.builds],
                     controls=[own[build.identity] for build in self.request.controls],
                     shard=shard,
+                    since=min(self.request.since, naive_utc()) if self.request.since else None,  # clocks differ
                 )
                 cells = list(executor.sweep(request))
             return cells, state.packed(store, [case.hash for case in request.own])

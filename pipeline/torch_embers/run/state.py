@@ -77,6 +77,12 @@ MOMENTS = {
 """Rows of one moment are the same row, too: a batch may have another number where environments were merged."""
 NUMBER = "written"
 """A column that makes no difference between rows."""
+_BATCH = "case_hash, build, environment, batch"
+_FOREIGN = f"""
+CREATE OR REPLACE TEMP TABLE foreign_batches AS SELECT DISTINCT {_BATCH}
+FROM loaded l JOIN runs r USING ({_BATCH}, injected, attempt) WHERE r.ran_at <> l.ran_at
+"""
+"""Batches of a folder that are other ones than the database has under their number: an attempt ran at another time."""
 UNFIT = (duckdb.DataError, duckdb.IntegrityError, duckdb.ProgrammingError, duckdb.NotSupportedError)
 """What DuckDB raises where rows do not fit a table; its other errors are those of the database."""
 _TOLD = """
@@ -195,7 +201,34 @@ def merge(writer: Writer, files: Mapping[str, bytes], folder: Path) -> int:
     """
     tables = _renewed(folder, _read(folder, files))
     with writer.transaction() as connection:
+        tables |= _whole_batches(connection, tables)
+        _make_way(connection, tables)
         return sum(_merge(connection, folder, name, table) for name, table in tables.items())
+
+
+def _whole_batches(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """Runs and verdicts without batches that the database has from another machine: of two the first stays whole."""
+    connection.register("loaded", tables["runs"])
+    connection.execute(_FOREIGN)
+    kept = {}
+    for name in ("runs", "verdicts"):
+        connection.register("loaded", tables[name])
+        kept[name] = connection.sql(f"FROM loaded ANTI JOIN foreign_batches USING ({_BATCH})").to_arrow_table()
+    connection.execute("DROP TABLE foreign_batches")
+    return kept
+
+
+def _make_way(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
+    """Delete reductions of which a newer one is loaded, with the small scripts that came of them."""
+    if "reductions" not in tables:
+        return
+    connection.register("loaded", tables["reductions"])
+    newer = (
+        "SELECT r.name, r.build FROM reductions r JOIN loaded l USING (name, build) WHERE r.decided_at < l.decided_at"
+    )
+    for name in ("edits", "artifacts"):
+        connection.execute(f"DELETE FROM {name} WHERE kind = 'minimal' AND name IN (SELECT name FROM ({newer}))")
+    connection.execute(f"DELETE FROM reductions WHERE (name, build) IN ({newer})")
 
 
 def _renewed(folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

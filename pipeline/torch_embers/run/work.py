@@ -7,6 +7,7 @@ of one script, stays on one machine: a shard of a plan is those of its scripts w
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -44,10 +45,10 @@ class Shard:
         Raises:
             InputError: it is no such pair.
         """
-        number, _, of = text.partition("/")
-        if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
-            raise InputError(f"--shard {text}: give i/n with i from 1 to n, as 1/4")
-        return cls(int(number), int(of))
+        pair = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+        if pair is None or not 1 <= int(pair[1]) <= int(pair[2]):
+            raise InputError(f"--shard {text[:40]}: give i/n with i from 1 to n, as 1/4")
+        return cls(int(pair[1]), int(pair[2]))
 
     def has(self, script: str) -> bool:
         """Whether the script of this key is part of it: the hash of a case, or the name of what has none."""
