@@ -1,9 +1,9 @@
 -- What several queries of this folder read. Files of data/*.toml are one row each, as JSON of the same name.
 
--- The shipped verdicts of the sweep: the first of each case on each release. Those of bugs are the matrix.
+-- The shipped verdicts of the sweep: of each case on each release the first that says `occurs`, else the first. Those of bugs are the matrix.
 CREATE TEMP VIEW sweep AS
 FROM read_csv('analysis/results/verdicts.csv', types = {'build': 'VARCHAR', 'k': 'INT', 'n': 'INT', 'control_build': 'VARCHAR'})
-QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY day) = 1;
+QUALIFY row_number() OVER (PARTITION BY "case", build ORDER BY verdict <> 'occurs', day) = 1;
 
 CREATE TEMP VIEW matrix AS
 SELECT *, regexp_extract(environment, '^[^,]*, (.*), [^,]*$', 1) AS processor

@@ -20,10 +20,12 @@ from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.second_opinion import of_item
 from torch_embers.store import schema
+from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from torch_embers.builds.registry import Registry
@@ -40,14 +42,14 @@ def mined(catalog_database: Path) -> Store:
     return Store(catalog_database)
 
 
-def add_own(store: Store, verdict: str, processor: str = "AMD EPYC") -> None:
-    """An own verdict on the first case and build of the shipped matrix, as a run on this machine would leave it."""
-    device, _, capability, system = FIRST["environment"].split(", ")
-    build = f"{FIRST['build']}+cpu@abc/py3.11/linux-x86_64"
+def add_own(store: Store, verdict: str, processor: str = "AMD EPYC", of: Mapping[str, str] = FIRST) -> None:
+    """An own verdict on a case and build of the shipped matrix, as a run on this machine would leave it."""
+    device, _, capability, system = of["environment"].split(", ")
+    build = f"{of['build']}+cpu@abc/py3.11/linux-x86_64"
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute(
             "INSERT INTO builds VALUES (?, 'mine', ?, 'abc', 'release', 'linux-x86_64', '3.11.7', now())",
-            [build, f"{FIRST['build']}+cpu"],
+            [build, f"{of['build']}+cpu"],
         )
         connection.execute(
             "INSERT INTO environments (environment, device, system, processor, capability, threads, seen_at) "
@@ -58,7 +60,7 @@ def add_own(store: Store, verdict: str, processor: str = "AMD EPYC") -> None:
             "INSERT INTO verdicts (case_hash, build, environment, profile, batch, verdict, flaky, k, n, control, control_k, "
             "control_n, detail, decided_at) SELECT case_hash, ?, 'mine', 'reviewed', 0, ?, false, 1, 1, 'none', 0, 0, '', "
             "now() FROM cases WHERE name = ? AND current",
-            [build, verdict, FIRST["case"]],
+            [build, verdict, of["case"]],
         )
 
 
@@ -178,6 +180,14 @@ def test_an_own_verdict_replaces_the_shipped_one_or_elsewhere_stands_before_it(m
     assert [(e.provenance, e.verdict) for e in both[1:]] == [("shipped", FIRST["verdict"])]
     assert both[0].place.startswith("cpu, AMD Ryzen")
     assert both[1].place == f"shipped, on {FIRST['environment']}"
+
+
+@pytest.mark.parametrize(("own", "listed"), [("not_seen", "occurs"), ("absent", "absent")])
+def test_a_list_shows_an_own_verdict_only_where_it_decides(mined: Store, own: str, listed: str) -> None:
+    newest = next(row for row in COMMITTED if (row["build"], row["verdict"]) == ("2.15.0", "occurs"))
+    add_own(mined, own, "AMD Ryzen", newest)
+    [row] = list_cases(mined, CaseFilter(name=newest["case"]))
+    assert row["verdict"] == listed
 
 
 def test_commands_name_where_shipped_verdicts_are_from(mined: Store) -> None:

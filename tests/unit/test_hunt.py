@@ -357,6 +357,11 @@ def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build,
     merged = [hunt.merge(tmp_path / name, tmp_path / "all") for name in ("2", "1", "3", "1")]
     assert merged == [parts[1], parts[0], parts[2], 0]
     assert rows(hunt.journal_in(tmp_path / "all")) == whole
+    (tmp_path / "elsewhere").mkdir()
+    elsewhere = Journal(tmp_path / "elsewhere" / hunt.FILE)
+    for one in hunt.journal_in(tmp_path / "1"):
+        elsewhere.append(dataclasses.replace(one, environment="cpu, Intel Xeon, AVX512, Linux"))
+    assert hunt.merge(tmp_path / "elsewhere", tmp_path / "all") == parts[0], "another processor is another result"
 
 
 def test_a_hunt_whose_shards_are_made_elsewhere_finds_the_same_and_keeps_it_here(build, tmp_path, monkeypatch):

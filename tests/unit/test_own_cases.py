@@ -23,7 +23,7 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import shipped
 from torch_embers.run import command, reports, work
 from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry, as_junit, changes
+from torch_embers.run.matrix import Entry, as_junit, changes, preferred
 from torch_embers.run.recheck import Recheck
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE, REVIEWED
@@ -172,6 +172,8 @@ def test_only_an_absence_passes_in_junit_and_is_the_other_side_of_a_change() -> 
         (["absent", "not_seen", "occurs"], "The bug occurs on torch 2.2.2 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), first seen on 2.2.2"),
         (["changed", "changed", "not_seen"], "The bug was not seen on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
         (["occurs", "absent", "untestable"], "Cannot be tested on torch 2.2.2 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2)"),
+        (["occurs"], "The bug occurs on torch 2.0.1 (3/4 runs of pt1 on cpu, AMD EPYC, AVX2), the only build tested there"),
+        (["not_seen"], "The bug was not seen on torch 2.0.1 (0/4 runs of pt1 on cpu, AMD EPYC, AVX2), the only build tested there: nothing here shows that it ever occurred"),
         ([], "Not run yet: `embers run 1`"),
     ],
 )  # fmt: skip
@@ -194,11 +196,32 @@ def test_two_builds_of_a_release_are_two_suites_and_one_answer() -> None:
     bad, good = (replace(entry("2.0.1", v), identity=f"2.0.1+{v}@c") for v in ("occurs", "absent"))
     assert changes([bad, good]) == changes([good, bad]) == {}
     assert changes([bad, good, entry("2.1.2", "absent")]) == {"pt1": [("2.0.1", "occurs"), ("2.1.2", "absent")]}
+    before = entry("1.13.1", "occurs")
+    for both in ([bad, good], [good, bad]):
+        line = headline(item_report([before, *both], pt1="same"))
+        assert line.endswith(", on every tested build from 1.13.1")
+    later = headline(item_report([before, bad, good, entry("2.1.2", "absent")], pt1="same"))
+    assert later.endswith(", last seen on 2.0.1, gone since 2.1.2")
     suites = [suite.attrib for suite in ET.fromstring(as_junit([good, bad]))]
     assert [(suite["name"].split()[1], suite["failures"]) for suite in suites] == [
         ("2.0.1+absent", "0"),
         ("2.0.1+occurs", "1"),
     ]
+
+
+def test_only_an_own_verdict_that_decides_hides_the_shipped_one() -> None:
+    before, now, gone = (
+        replace(entry(*of), provenance="shipped")
+        for of in (("2.0.1", "occurs"), ("2.1.2", "occurs"), ("2.1.2", "absent"))
+    )
+    own = replace(entry("2.1.2", "not_seen"), environment="cpu, Intel, AVX2, Linux 6")
+    line = headline(item_report([before, own, now], pt1="same"))
+    assert line.endswith(" on cpu, AMD EPYC, AVX2), on every tested build from 2.0.1; shipped verdict")
+    assert headline(item_report([before, own, gone], pt1="same")).endswith(" on cpu, Intel, AVX2)")
+    assert preferred([replace(own, verdict="absent"), now]) == [replace(own, verdict="absent")]
+    elsewhere = replace(now, environment=own.environment)
+    line = headline(item_report([before, elsewhere, gone], pt1="same"))
+    assert line.endswith(" on cpu, Intel, AVX2), the only build tested there; shipped verdict")
 
 
 def test_the_junit_of_a_re_check_is_of_its_build_and_machine_alone(tmp_path: Path) -> None:

@@ -199,6 +199,16 @@ def test_of_two_environments_the_one_that_shows_the_bug_decides_and_both_are_nam
     assert "occurs 3/3 with cpu, X" in said
     assert "absent 0/4 with cpu, X" in said
     assert "clean in another environment" in made.cases[0].history.replies[2].detail
+    undecided = opinion_on(replace(whole, verdicts=[*whole.verdicts, replace(other, verdict="not_seen")]))
+    assert undecided.cases[0].differing == ()
+
+
+def test_a_comment_has_a_script_once_above_the_own_and_the_shipped_verdicts() -> None:
+    whole = report({"own": "YYn"})
+    shipped = [replace(e, provenance="shipped") for e in whole.verdicts]
+    both = [e for pair in zip(whole.verdicts, shipped, strict=True) for e in pair]
+    made = comment(replace(whole, verdicts=both))
+    assert [made.count(text) for text in ("**own**", "| PyTorch |", "Environment: ", "Script: ")] == [1, 2, 2, 1]
 
 
 def test_the_reference_of_the_closing_is_named_as_the_fix_where_no_link_says_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,10 +13,11 @@ from packaging.version import Version
 
 from support import case_of, rows
 from torch_embers import resources
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, StoreBusyError
 from torch_embers.repro import case, shipped_verdicts
 from torch_embers.run import command, shipped_mark, show
 from torch_embers.run.matrix import Entry, as_csv
+from torch_embers.store import lock
 from torch_embers.store.status import status
 from torch_embers.store.store import Store
 
@@ -78,6 +80,9 @@ def test_what_a_verdict_is_for_follows_from_case_environment_and_day(monkeypatch
     assert shipped_verdicts.matrix() == [wide]
     assert shipped_verdicts.second_batch("2.1.2") == {"1": again}
     assert shipped_verdicts.second_batch("2.2.2") == {}
+    occurs = narrow | {"verdict": "occurs"}
+    monkeypatch.setattr(shipped_verdicts, "read", lambda: [wide, again, occurs])
+    assert shipped_verdicts.matrix() == [occurs], "an earlier absence elsewhere hides no failure"
 
 
 def test_a_verdict_of_a_former_text_says_nothing_of_the_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,11 +93,12 @@ def test_a_verdict_of_a_former_text_says_nothing_of_the_case(monkeypatch: pytest
     assert shipped_verdicts.read() == [COMMITTED[0]]
 
 
-def test_verdicts_are_added_to_a_file_once_and_in_its_order() -> None:
-    def entry(build: str, day: int, seen: str) -> Entry:
-        numbers, moment = (3, 3, None, "none", None, 0, 0), datetime(2026, 1, day, 9, tzinfo=UTC)
-        return Entry("a", "", build, "cpu, X", "occurs", numbers[0] < 3, *numbers, seen, moment, "1")
+def entry(build: str, day: int, seen: str) -> Entry:
+    numbers, moment = (3, 3, None, "none", None, 0, 0), datetime(2026, 1, day, 9, tzinfo=UTC)
+    return Entry("a", "", build, "cpu, X", "occurs", numbers[0] < 3, *numbers, seen, moment, "1")
 
+
+def test_verdicts_are_added_to_a_file_once_and_in_its_order() -> None:
     old, new = [entry("2.9.1", 2, "=1"), entry("2.10.0", 2, "b")], [entry("2.9.1", 3, "c"), entry("2.2.2", 3, "d")]
     first = as_csv(old)
     assert shipped_verdicts.parse(first, "")[0]["seen"] == "'=1", "no formula for a spreadsheet"
@@ -106,6 +112,54 @@ def test_verdicts_are_added_to_a_file_once_and_in_its_order() -> None:
     assert as_csv(new, shipped_verdicts.parse(both, "")) == both
     changed = [replace(new[0], case_hash="2")]
     assert as_csv(changed, shipped_verdicts.parse(both, "")) == as_csv(changed), "lines of a former text go"
+
+
+def test_a_former_text_of_a_shipped_case_is_neither_added_nor_takes_lines_of_the_present_one_away(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "v.csv"
+    present = replace(entry("2.9.1", 2, "b"), case=COMMITTED[0]["case"], case_hash=COMMITTED[0]["case_hash"])
+    former, other = replace(present, build="2.2.2", case_hash="0" * 32), entry("2.9.1", 2, "c")
+    path.write_text(as_csv([former]), encoding="utf-8")
+    assert command.add_to_file([former, other], path) == [former]
+    assert path.read_text(encoding="utf-8") == as_csv([former, other]), "lines in it stay until new ones come"
+    assert command.add_to_file([former, present], path) == [former]
+    assert path.read_text(encoding="utf-8") == as_csv([present, other])
+
+
+def test_two_that_add_to_a_file_lose_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text(as_csv([]), encoding="utf-8")
+    with (
+        lock.writer_lock(path, "another"),
+        pytest.raises(StoreBusyError, match=r"v\.csv is being written by `another`"),
+    ):
+        command.add_to_file([entry("2.9.1", 2, "b")], path)
+    assert path.read_text(encoding="utf-8") == as_csv([])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"k": "9"},
+        {"k": "x"},
+        {"k": "-1"},
+        {"k": "0"},
+        {"control_k": "1"},
+        {"verdict": "Occurs"},
+        {"verdict": "absent", "k": "0"},
+        {"verdict": "absent", "k": "0", "control": "injected", "control_k": "3", "control_n": "3"},
+        {"verdict": "absent", "k": "0", "control": "build", "control_n": "3"},
+        {"verdict": "absent", "k": "0", "n": "0", "control": "build", "control_k": "3", "control_n": "3"},
+    ],
+    ids=str,
+)
+def test_a_line_whose_numbers_do_not_support_its_verdict_is_refused(wrong: dict[str, str]) -> None:
+    lines = list(csv.reader(as_csv([entry("2.9.1", 2, "b")]).splitlines()))
+    line = dict(zip(*lines, strict=True)) | wrong
+    text = "\n".join(",".join(f'"{cell}"' for cell in row) for row in (line.keys(), line.values()))
+    with pytest.raises(InputError, match=r"^v\.csv: a on 2\.9\.1 is said to be .*: correct this line or delete it$"):
+        shipped_verdicts.parse(text, "v.csv")
 
 
 @pytest.mark.parametrize("text", ["", "case,k\n", f"{','.join(shipped_verdicts.COLUMNS)}\npt1\n"])

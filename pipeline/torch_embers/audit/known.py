@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +15,7 @@ from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.repro import case as cases
-from torch_embers.repro.shipped_verdicts import matrix
+from torch_embers.repro import shipped_verdicts
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ class Bug:
         standing: what the tracker says.
         issues: items of the tracker, the report's own first.
         fixed_in: the first later release that was measured from which on it is gone; None where there is none.
-        evidence: k/n, release and environment of each verdict that says so.
+        evidence: k/n, release and environment of the verdict that says so.
         seen: what the case printed.
     """
 
@@ -182,7 +181,7 @@ def known_on(version: str, device: str = "cpu") -> Known:
     Raises:
         InputError: no version, or nothing was measured on it or on the device.
     """
-    rows = [row for row in matrix() if row["environment"].split(",")[0] == device]
+    rows = [row for row in shipped_verdicts.matrix() if row["environment"].split(",")[0] == device]
     if not rows:
         raise InputError(f"no verdict was measured on {device}; shipped verdicts are of cpu")
     release, exact = nearest_release(version, {row["build"] for row in rows})
@@ -191,16 +190,13 @@ def known_on(version: str, device: str = "cpu") -> Known:
     severity = {rule.consequence: rule.severity for rule in rules.severity}
     bank = {case.name: case for case in cases.shipped()}
     standings = _standings()
-    here: dict[str, list[Mapping[str, str]]] = defaultdict(list)  # of each environment a verdict
-    for row in rows:
-        if row["build"] == release:
-            here[row["case"]].append(row)
+    lines = shipped_verdicts.read()
+    here = [row for row in rows if row["build"] == release]
     bugs = []
-    for name, own in here.items():
-        occurring = [row for row in own if row["verdict"] == "occurs"]
-        if not occurring or name not in spelled:
+    for row in here:
+        if row["verdict"] != "occurs" or row["case"] not in spelled:
             continue
-        case = bank[name]
+        case = bank[row["case"]]
         issues = sorted(case.issues, key=lambda item: (case.relations.get(item) != "same", item))
         bugs.append(
             Bug(
@@ -210,17 +206,14 @@ def known_on(version: str, device: str = "cpu") -> Known:
                 severity=severity[case.labels["consequence"]],
                 standing=_standing(case, standings),
                 issues=tuple(f"{repo}#{number}" for repo, number in issues),
-                fixed_in=_fixed_in(release, [other for other in rows if other["case"] == name]),
-                evidence="; ".join(
-                    f"{row['k']} of {row['n']} runs on {release}, {row['environment']}" for row in occurring
-                ),
-                seen=occurring[0]["seen"],
+                fixed_in=_fixed_in(release, [line for line in lines if line["case"] == case.name]),
+                evidence=f"{row['k']} of {row['n']} runs on {release}, {row['environment']}",
+                seen=row["seen"],
             )
         )
-    decided = [row for own in here.values() for row in own if row["verdict"] in DECIDED]
+    decided = [row for row in here if row["verdict"] in DECIDED]
     places = tuple(sorted({row["environment"] for row in decided}))
-    count = len({row["case"] for row in decided})
-    return Known(release, commit_of(release), exact, places, tuple(bugs), count, len(here) - count)
+    return Known(release, commit_of(release), exact, places, tuple(bugs), len(decided), len(here) - len(decided))
 
 
 def nearest_release(version: str, measured: Iterable[str]) -> tuple[str, bool]:

@@ -277,7 +277,9 @@ def matrix(
     """Print the verdict of every case on every build."""
     from torch_embers.run import command, show
 
-    entries = command.save_matrix(store_at(database), csv, junit, jsonl, add_to=add_to, only_own=own)
+    entries = command.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
+    if add_to is not None:
+        show.print_not_added(command.add_to_file(entries, add_to))
     if json:
         print_json([entry.row() for entry in entries])
     else:

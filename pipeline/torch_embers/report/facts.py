@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
 from torch_embers.report import operators, places
+from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run.item_verdict import item_verdict, speaks_of
-from torch_embers.run.matrix import ORDER, builds_of, changes, deciding, preferred
+from torch_embers.run.matrix import builds_of, changes, deciding, preferred
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -109,7 +110,7 @@ class Facts:
 
     @cached_property
     def verdicts(self) -> list[Entry]:
-        """Verdicts, without shipped ones where there are own ones."""
+        """Verdicts, without shipped ones where own ones decide."""
         return preferred(self.source.verdicts)
 
     @cached_property

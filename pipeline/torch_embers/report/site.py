@@ -22,8 +22,9 @@ from torch_embers.report import (
     table_data,
 )
 from torch_embers.report.facts import counted
+from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run import hunt
-from torch_embers.run.matrix import ORDER, rank
+from torch_embers.run.matrix import rank
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:

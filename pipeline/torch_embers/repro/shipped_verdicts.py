@@ -1,8 +1,8 @@
 """The verdicts that come with embers: analysis/results/verdicts.csv, to which `embers matrix --add-to` adds.
 
-A line is a verdict of a case on a release in an environment. What it is for follows from the lines beside it: the first
-of a case on a release is that of the sweep; a later one in the same environment is a second batch; one in another
-environment says whether the CPU capability matters.
+A line is a verdict of a case on a release in an environment. What it is for follows from the lines beside it: that of
+the sweep is the first of a case on a release that says ``occurs``, in whatever environment, else the first at all;
+another one in the same environment is a second batch; one in another environment says whether the machine matters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import csv
 import io
 from datetime import datetime
 from functools import cache
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
@@ -32,6 +31,9 @@ SUBJECT = ("case", "case_hash", "build", "environment")
 EVIDENCE = ("k", "n", "control", "control_build", "control_k", "control_n")
 COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
 """Columns of the file and of `embers matrix --csv`; docs/running.md says what they mean."""
+COUNTS = ("k", "n", "control_k", "control_n")
+ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
+"""All verdicts. Of several the first of these decides."""
 WITH_RATE = ("absent", "not_seen", "control_failed")
 PROVENANCE = "shipped"
 CONDITIONS = {"profile": "reviewed", "batch": 0, "signature": None, "provenance": PROVENANCE}
@@ -59,25 +61,44 @@ def parse(text: str, name: str) -> list[Line]:
         name: what errors call it.
 
     Raises:
-        InputError: it has other columns.
+        InputError: it has other columns, or the numbers of a line do not support its verdict.
     """
     reader = csv.DictReader(io.StringIO(text))
     lines = list(reader)
     if tuple(reader.fieldnames or ()) != COLUMNS or any(None in line or None in line.values() for line in lines):
         raise InputError(f"{name}: its columns are not {', '.join(COLUMNS)}: `embers matrix --csv` writes such a file")
+    for line in lines:
+        if not _is_supported(line):
+            raise InputError(
+                f"{name}: {line['case']} on {line['build']} is said to be {line['verdict']!r} with k={line['k']}, "
+                f"n={line['n']}, control {line['control']} {line['control_k']}/{line['control_n']}, which cannot be: "
+                "correct this line or delete it"
+            )
     return lines
 
 
+def _is_supported(line: Line) -> bool:
+    """Whether the numbers of a line can be, and support its verdict: an absence needs runs and a control that hit."""
+    try:
+        k, n, control_k, control_n = (int(line[name]) for name in COUNTS)
+    except ValueError:
+        return False
+    needed = {"occurs": k > 0, "absent": k == 0 < n and line["control"] == "build" and control_k > 0}
+    return (
+        line["verdict"] in ORDER and 0 <= k <= n and 0 <= control_k <= control_n and needed.get(line["verdict"], True)
+    )
+
+
 def _by_release() -> list[list[Line]]:
-    """The lines of each case on each release, the oldest first."""
+    """The lines of each case on each release: first those that say ``occurs``, the oldest of them first."""
     found: dict[tuple[str, str], list[Line]] = {}
     for line in read():
         found.setdefault((line["case"], line["build"]), []).append(line)
-    return [sorted(lines, key=itemgetter("day")) for lines in found.values()]
+    return [sorted(lines, key=lambda line: (line["verdict"] != "occurs", line["day"])) for lines in found.values()]
 
 
 def sweep() -> list[Line]:
-    """The sweep: one verdict per case, of whatever kind, and release.
+    """The sweep: one verdict per case, of whatever kind, and release; no absence hides that it occurs elsewhere.
 
     Raises:
         InputError: the file cannot be used.
@@ -96,7 +117,7 @@ def matrix() -> list[Line]:
 
 
 def second_batch(release: str) -> dict[str, Line]:
-    """The newest verdict on a release beside that of the sweep, in the same environment, by hash of the case.
+    """The last verdict on a release beside that of the sweep, in the same environment, by hash of the case.
 
     Raises:
         InputError: the file cannot be used.
@@ -162,7 +183,7 @@ def _stored(connection: duckdb.DuckDBPyConnection, verdicts: list[dict[str, Any]
 
 
 def _verdict(line: Line, environment: str, miss: float) -> dict[str, Any]:
-    k, n, control_k, control_n = (int(line[name]) for name in ("k", "n", "control_k", "control_n"))
+    k, n, control_k, control_n = (int(line[name]) for name in COUNTS)
     has_rate = line["verdict"] in WITH_RATE and line["control"] != "injected"
     return {
         **{name: line[name] for name in ("case_hash", "build", "verdict", "control")},

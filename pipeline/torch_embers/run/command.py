@@ -26,6 +26,7 @@ from torch_embers.run.status import reported, tracked_items
 from torch_embers.run.work import WHOLE, Machine, Shard, warn_without_sandbox
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
+from torch_embers.store import lock
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -355,18 +356,12 @@ def minimize_case(store: Store, settings: Settings, name: str, build: str | None
 
 
 def save_matrix(
-    store: Store,
-    csv: Path | None,
-    junit: Path | None,
-    jsonl: Path | None,
-    *,
-    add_to: Path | None = None,
-    only_own: bool = False,
+    store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None, *, only_own: bool = False
 ) -> list[matrix.Entry]:
     """Read the matrix, or that of own runs, and write it to the files that are asked for.
 
     Raises:
-        InputError: no verdict yet, a file cannot be written, or ``add_to`` is no file of verdicts.
+        InputError: no verdict yet, or a file cannot be written.
     """
     entries = [entry for entry in matrix.entries(store) if not only_own or entry.provenance == matrix.OWN]
     if not entries:
@@ -379,11 +374,29 @@ def save_matrix(
     for path, content in forms:
         if path is not None:
             reports.write(path, content)
-    if add_to is not None:
-        try:
-            text = add_to.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"--add-to {add_to}: {error}; `embers matrix --csv` makes such a file") from error
-        before = shipped_verdicts.parse(text, str(add_to))
-        reports.write(add_to, matrix.as_csv(entries, before).encode())
     return entries
+
+
+def add_to_file(entries: Sequence[matrix.Entry], path: Path) -> list[matrix.Entry]:
+    """Add verdicts to a file of verdicts.
+
+    Returns:
+        Verdicts of a former text of a shipped case: they say nothing of the case and are not added.
+
+    Raises:
+        InputError: the file is no file of verdicts or cannot be written.
+        StoreError: another process adds to it.
+    """
+    present = {case.name: case.hash for case in shipped_cases(None)}
+    fresh: list[matrix.Entry] = []
+    former: list[matrix.Entry] = []
+    for entry in entries:
+        (fresh if present.get(entry.case, entry.case_hash) == entry.case_hash else former).append(entry)
+    try:
+        place = path.resolve(strict=True)
+        with lock.writer_lock(place, "embers matrix --add-to"):
+            before = shipped_verdicts.parse(place.read_text(encoding="utf-8"), str(path))
+            reports.write(place, matrix.as_csv(fresh, before).encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--add-to {path}: {error}; `embers matrix --csv` makes such a file") from error
+    return former

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from itertools import takewhile
+from itertools import groupby, takewhile
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
-from torch_embers.run.matrix import OWN, Entry, builds_of, entries, preferred
+from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
@@ -214,11 +214,14 @@ def headline(report: ItemReport) -> str:
     doubt = reading.doubt if reading and decided.speaks_of == "report" else ""
     line = f"{_said(entry.verdict, decided.speaks_of, in_part=bool(doubt))} on torch {newest}"
     line += f" ({entry.k}/{entry.n} runs of {entry.case} on {entry.machine})"
+    of_case = [e for e in report.verdicts if e.case == entry.case]
+    ever = any(e.verdict == "occurs" for e in of_case)
     if entry.provenance != OWN:  # old builds use a lower capability, so one machine has two environments
-        history = [e for e in report.verdicts if e.case == entry.case and e.provenance == entry.provenance]
-        line = f"{line}{_since(history)}; {entry.provenance} verdict"
+        history = [e for e in of_case if (e.provenance, e.processor) == (entry.provenance, entry.processor)]
+        line = f"{line}{_since(history, ever=ever)}; {entry.provenance} verdict"
     else:
-        line += _since([e for e in verdicts if e.case == entry.case and e.environment == entry.environment])
+        history = [e for e in preferred(of_case) if e.environment == entry.environment]
+        line += _since(history, ever=ever)
     if decided.also_occurs:
         line += "; another input of the same kind occurs there"
     return f"{line}. A reader doubts a part of it: {doubt}" if doubt else line
@@ -242,16 +245,24 @@ def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:
     return said[0].upper() + said[1:]
 
 
-def _since(history: Sequence[Entry]) -> str:
-    """From which build on the newest verdict of a case holds, without a gap: only an absence says that it is gone."""
-    tested = [e for e in history if e.verdict != "untestable"]
-    if not tested or tested[-1] is not history[-1]:
+def _since(history: Sequence[Entry], *, ever: bool) -> str:
+    """From which build on the newest verdict of a case holds, without a gap: only an absence says that it is gone.
+
+    Args:
+        history: of one place, oldest build first.
+        ever: whether the case occurs on any build, there or elsewhere.
+    """
+    decisive = [deciding(same) for _, same in groupby(history, key=lambda e: e.build)]
+    tested = [e for e in decisive if e.verdict != "untestable"]
+    if tested[-1:] != decisive[-1:]:
         return ""
     newest = tested[-1].verdict
     lasting = list(takewhile(lambda e: e.verdict == newest, reversed(tested)))
     before, first = tested[: -len(lasting)], lasting[-1].build
     seen = [e.build for e in tested if e.verdict == "occurs"]
     match newest:
+        case "occurs" if len(tested) == 1:
+            return ", the only build tested there"
         case "occurs" if not before:
             return f", on every tested build from {first}"
         case "occurs" if before[-1].verdict == "absent":
@@ -262,8 +273,9 @@ def _since(history: Sequence[Entry]) -> str:
             return f", last seen on {seen[-1]}, gone since {first}"
         case "not_seen" if seen:
             return f", last seen on {seen[-1]}: nothing shows that it is gone"
-        case "not_seen" if not before:
-            return ", as on every tested build: nothing here shows that it ever occurred"
+        case "not_seen" if not before and not ever:
+            every = "as on every tested build" if len(tested) > 1 else "the only build tested there"
+            return f", {every}: nothing here shows that it ever occurred"
     return ""
 
 
@@ -288,15 +300,16 @@ def comment(report: ItemReport, readings: Mapping[str, Reading] | None = None) -
         )
     lines = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
     cases = {case["name"]: case for case in report.cases}
-    for name, provenance in sorted({(e.case, e.provenance) for e in report.verdicts}):
-        own = [e for e in report.verdicts if (e.case, e.provenance) == (name, provenance)]
+    for name, of_case in groupby(report.verdicts, key=lambda e: e.case):
         lines += [f"**{escaped(name)}**: {_compared(cases.get(name, {}), (readings or {}).get(name))}", ""]
-        lines += [
-            "| PyTorch | result | runs that showed it | control | what was seen |",
-            "| --- | --- | --- | --- | --- |",
-        ]
-        lines += [_comment_row(entry) for entry in own]
-        lines += ["", *_environments(own), ""]
+        for _, same in groupby(sorted(of_case, key=lambda e: e.provenance), key=lambda e: e.provenance):
+            verdicts = list(same)
+            lines += [
+                "| PyTorch | result | runs that showed it | control | what was seen |",
+                "| --- | --- | --- | --- | --- |",
+            ]
+            lines += [_comment_row(entry) for entry in verdicts]
+            lines += ["", *_environments(verdicts), ""]
         command = markdown_code(f"python {name}.py")
         lines += [f"Command: {command} (exit code 1: the failure was seen, 0: it was not seen)", ""]
         if script := cases.get(name, {}).get("script"):

@@ -15,6 +15,7 @@ from packaging.version import InvalidVersion, Version
 from torch_embers import resources
 from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.repro.shipped_verdicts import COLUMNS as FILE_COLUMNS
+from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run.verdict import shown_fault, why_unseen
 from torch_embers.store import schema
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 OWN = "own"
 """Provenance of verdicts that runs of this database reached."""
-ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
-"""Of several verdicts the first of these decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +67,11 @@ class Entry:
         return {name: getattr(self, name) for name in COLUMNS}
 
     @property
+    def decides(self) -> bool:
+        """Whether it says something about the bug."""
+        return self.verdict in ("occurs", "absent", "changed")
+
+    @property
     def shown_control(self) -> str:
         """The control and how often it showed the bug, in words."""
         if self.control == "build":
@@ -79,6 +83,11 @@ class Entry:
     def machine(self) -> str:
         """Device, processor and its capability: the environment without its system, which stands last."""
         return self.environment.rpartition(", ")[0] or self.environment
+
+    @property
+    def processor(self) -> list[str]:
+        """Device and processor."""
+        return self.environment.split(", ")[:2]
 
     @property
     def place(self) -> str:
@@ -113,8 +122,8 @@ def version_key(text: str) -> Version:
 
 
 def preferred(verdicts: Sequence[Entry]) -> list[Entry]:
-    """The entries without shipped ones of a case and build of which there is an own one."""
-    own = {(e.case, e.build) for e in verdicts if e.provenance == OWN}
+    """The entries without shipped ones of a case and build of which an own one decides."""
+    own = {(e.case, e.build) for e in verdicts if e.provenance == OWN and e.decides}
     return [e for e in verdicts if e.provenance == OWN or (e.case, e.build) not in own]
 
 
@@ -136,18 +145,18 @@ def deciding(verdicts: Iterable[Entry]) -> Entry:
 def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
 
-    Only ``occurs``, ``absent`` and ``changed`` are looked at: the others say nothing about the bug.
+    Only verdicts that decide are looked at: the others say nothing about the bug.
 
     Args:
         verdicts: of each case together, oldest build first; of several environments ``deciding`` says which counts.
     """
     told: dict[str, list[tuple[str, str]]] = {}
     for (case, build), same in groupby(preferred(verdicts), key=lambda e: (e.case, e.build)):
-        verdict = deciding(same).verdict
-        if verdict in ("occurs", "absent", "changed"):
+        entry = deciding(same)
+        if entry.decides:
             seen = told.setdefault(case, [])
-            if not seen or seen[-1][1] != verdict:
-                seen.append((build, verdict))
+            if not seen or seen[-1][1] != entry.verdict:
+                seen.append((build, entry.verdict))
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.builds.registry import environment_of
 from torch_embers.errors import InputError
 from torch_embers.normalize import naive_utc
+from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run import events
 from torch_embers.run.batch import control_releases
 from torch_embers.run.executor import Executor, SweepRequest, lacks_control
-from torch_embers.run.matrix import ORDER, version_key
+from torch_embers.run.matrix import version_key
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable

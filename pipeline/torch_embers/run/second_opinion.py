@@ -279,8 +279,8 @@ def _case(
 
 
 def _difference(entries: Sequence[Entry]) -> str:
-    """What each environment says of one build where they differ; else nothing."""
-    if len({entry.verdict for entry in entries}) == 1:
+    """What each environment says of one build where those that decide differ; else nothing."""
+    if len({entry.verdict for entry in entries if entry.decides}) < 2:
         return ""
     said = "; ".join(f"{entry.verdict} {entry.k}/{entry.n} with {entry.machine}" for entry in entries)
     return f"{entries[0].build} ({said})"

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_embers.classify.show import answer
-from torch_embers.console import age, plain, size_text, stdout, table
+from torch_embers.console import age, plain, size_text, stderr, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
@@ -202,6 +202,16 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
     for place in sorted({e.place for e in verdicts if e.provenance != OWN}):
         out.print(plain(place))
     out.print(f"{len(changes(verdicts))} of {len({e.case for e in verdicts})} cases change between two builds")
+
+
+def print_not_added(former: Sequence[Entry]) -> None:
+    """Print, beside the results, how many verdicts of a former text of their case were not added to a file."""
+    if former:
+        names = " ".join(sorted({entry.case for entry in former}))
+        text = (
+            f"{len(former)} verdicts of a former text of their case are not added: `embers run {names}`, then add again"
+        )
+        stderr().print(plain(text), soft_wrap=True)
 
 
 def _mark(entries: Sequence[Entry]) -> Text:
