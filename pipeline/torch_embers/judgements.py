@@ -14,16 +14,7 @@ from functools import cache
 from typing import Annotated, Any, Literal, Self
 
 import duckdb
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    StrictBool,
-    StrictFloat,
-    StrictInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, ValidationError, model_validator
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
@@ -91,7 +82,7 @@ def _reference(value: str) -> str:
 
 Day = Annotated[str, BeforeValidator(_day)]
 Words = Annotated[str, BeforeValidator(_one_line)]
-Confidence = Annotated[StrictFloat | StrictInt, Field(ge=0, le=1)]
+Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
 ThreadRead = Literal["whole", "partly", "no"]
 
 
