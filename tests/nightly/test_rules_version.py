@@ -20,6 +20,8 @@ UNDECIDING = {
     "rules_version",
     "shortcuts",
     "shrink",
+    "case_rules",
+    "shipped_verdicts",
     "torch_names",
 }
 """Files of repro/ that no extraction depends on."""

@@ -16,7 +16,7 @@ from datetime import timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.builds.registry import environment_of
+from torch_embers.builds.registry import BuildError, environment_of
 from torch_embers.errors import InputError
 from torch_embers.normalize import naive_utc
 from torch_embers.repro.shipped_verdicts import ORDER
@@ -312,6 +312,8 @@ def recheck(
     usable = Usable(executor, progress)
     due = naive_utc() - timedelta(days=request.every)
     cells = _sweep(usable, chosen, request, due)
+    if all(build.identity in usable.left_out for build in request.builds):
+        raise BuildError(usable.left_out[request.reference.identity][1])
     earlier = histories(store)
     is_first = not earlier
     known = _known(store, chosen, items, cells, request.reference)
