@@ -14,13 +14,13 @@ from pydantic import Field, model_validator
 
 from torch_embers import toml_models
 from torch_embers.repro import shipped_verdicts
+from torch_embers.repro.shipped_verdicts import DECIDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FILE = "advisories.toml"
 Status = Literal["published", "doubted", "confirmed"]
-DECIDED = ("occurs", "absent")
 
 
 class Published(toml_models.Entry):

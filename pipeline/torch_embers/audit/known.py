@@ -16,6 +16,7 @@ from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
 from torch_embers.repro import case as cases
 from torch_embers.repro import shipped_verdicts
+from torch_embers.repro.shipped_verdicts import DECIDED
 from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ Severity = Literal["high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low")
 Standing = Literal["open", "fixed", "duplicate", "stale", "declined", "superseded", "unknown"]
 """What the tracker says of a bug: open, or the disposition of a closed item."""
-DECIDED = ("occurs", "absent")
-"""Verdicts that say whether a bug is there."""
 INTENDED: tuple[Standing, ...] = ("declined", "superseded")
 """What maintainers call right, or leave as it is: no bug to them, and told only when asked for."""
 

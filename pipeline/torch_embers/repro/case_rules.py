@@ -114,10 +114,8 @@ def _of_fault(tree: ast.Module) -> Iterator[tuple[int, str]]:
     if len(lines) == 1 and len(named) == 1:
         yield from _of_line(tree, lines[0])
     else:
-        yield (
-            max(named, default=header.lineno),
-            f"one line `x = {SPOIL}(x)` or `{SPOIL}(None)` is wanted, and no other use",
-        )
+        wanted = f"one line `x = {SPOIL}(x)` or `{SPOIL}(None)` is wanted, and no other use"
+        yield max(named, default=header.lineno), wanted
 
 
 def _program(text: str) -> ast.Module | None:
@@ -146,14 +144,14 @@ def _of_line(tree: ast.Module, line: ast.stmt) -> Iterator[tuple[int, str]]:
     own = frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     before = _Flow([one for one in statements if one.lineno < line.lineno], own)
     behind = _Flow([one for one in statements if one.lineno > line.lineno], own)
-    if isinstance(line, ast.Expr):
+    if not isinstance(line, ast.Assign):
         late = _Flow(_block(tree, line), own).works
         if not before.works:
             yield line.lineno, "no call comes before the fault: put it behind the call under test"
         elif late and late[-1].lineno > line.lineno:
             yield line.lineno, "the fault leaves before the call behind it: put it behind the call under test"
         return
-    name = line.targets[0].id  # type: ignore[attr-defined]
+    name = ast.unparse(line.targets[0])
     loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While) and line in ast.walk(node)]
     again = _Flow([one for loop in loops for one in _own_statements(loop) if one is not line], own)
     if name in _rules().references:

@@ -35,6 +35,8 @@ COUNTS = ("k", "n", "control_k", "control_n")
 ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
 """All verdicts. Of several the first of these decides."""
 WITH_RATE = ("absent", "not_seen", "control_failed")
+DECIDED = ("occurs", "absent")
+"""Verdicts that say whether the bug is there."""
 PROVENANCE = "shipped"
 CONDITIONS = {"profile": "reviewed", "batch": 0, "signature": None, "provenance": PROVENANCE}
 """What the file does not say of its verdicts: all its cases were written by hand."""
