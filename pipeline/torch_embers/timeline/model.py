@@ -51,7 +51,7 @@ class Segment:
         what: as in an observation; for ``mixed``: k of n of each ending.
         shown: message or printed text, bounded; empty for shipped facts.
         runs: on the newest build of the segment.
-        confirmed: whether these runs, with a second batch, are enough to say that what the segment before showed is gone.
+        confirmed: whether these runs, with a second batch, are enough to say that what the one before showed is gone.
         match: with the report; None where the report is about another device.
         evidence: what of the observation stands where in the report.
         flip: kind of the border to the segment before; None for the first.
