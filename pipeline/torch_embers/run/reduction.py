@@ -20,13 +20,14 @@ from torch_embers.repro.arguments import described, names_in, undescribed, with_
 from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import subjects
-from torch_embers.timeline.item_script import SECONDS, borders, installed
+from torch_embers.timeline.item_script import borders, installed
 from torch_embers.run.verdict import last_line
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Runner
 from torch_embers.store import rows
 from torch_embers.timeline.behaviour import behaviour, same
 from torch_embers.timeline.observe import observe
+from torch_embers.timeline.running import NAME
 
 if TYPE_CHECKING:
     import threading
@@ -153,7 +154,7 @@ class Trial:
 
     def _side(self, build: Build, runner: Runner) -> _Side:
         code = self._item.script.code
-        runs = [self._run(runner, with_hook(f"\n{code}"), SECONDS) for _ in range(BASELINE_RUNS)]
+        runs = [self._run(runner, with_hook(f"\n{code}"), None) for _ in range(BASELINE_RUNS)]
         result, seen = runs[0]
         duration = result.duration
         timeout = min(max(TIMEOUT_FACTOR * duration, LEAST_TIMEOUT), MOST_TIMEOUT)
@@ -193,7 +194,7 @@ class Trial:
         """Of one run on each build."""
         return sum(side.duration for side in self._sides)
 
-    def _run(self, runner: Runner, code: str, timeout: float) -> tuple[RunResult, Observation]:
+    def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[RunResult, Observation]:
         self._count += 1
         [result] = runner.run([self._item.attempt(str(self._count), code, self._count, timeout)])
         seen = observe(replace(result, stderr=undescribed(result.stderr)), code)
@@ -237,7 +238,7 @@ class Trial:
 
     def _values_of(self, code: str, result: RunResult) -> dict[str, str]:
         """What the variables of the failing line hold."""
-        place = place_of(result.stderr, self._item.file)
+        place = place_of(result.stderr, NAME)
         used = names_in(f"\n{code}", place.line) if place is not None else frozenset()
         return {name: told for name, told in described(result.stderr).items() if name in used}
 
@@ -245,7 +246,7 @@ class Trial:
         """The call that failed, or the last one that printed, with its arguments."""
         if seen.ending == "ok":
             return failing(code, None)
-        place = place_of(result.stderr, self._item.file)
+        place = place_of(result.stderr, NAME)
         return failing(f"\n{code}", place) if place is not None else None
 
 

@@ -1,29 +1,26 @@
-"""The script of a report for what acts on it: its text, a run of it, and whether two runs show the same."""
+"""The script of a report for what acts on it: its text, a run of it, the flips of what it does, and builds beside them."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
 from torch_embers.sandbox.runner import Attempt
-from torch_embers.timeline.behaviour import Behaviour, behaviour
-from torch_embers.timeline.model import GAPS, MIXED
-from torch_embers.timeline.observe import observe
+from torch_embers.timeline.model import MIXED
+from torch_embers.timeline.observe import limits
+from torch_embers.timeline.running import NAME, threads_here
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     import duckdb
 
     from torch_embers.builds.registry import Build
-    from torch_embers.sandbox.runner import RunResult
-    from torch_embers.timeline.model import Observation, Segment, Timeline
+    from torch_embers.timeline.model import Segment, Timeline
 
-SECONDS = 120.0
-"""Of one run."""
 _SCRIPTS = """
 SELECT s.repo, s.number, coalesce(i.title, ''), s.code, s.environment, coalesce(s.device, ''), s.found_in
 FROM scripts s LEFT JOIN items i USING (repo, number)
@@ -46,14 +43,21 @@ class ItemScript:
         """The report, as people write it."""
         return f"{self.repo}#{self.number}"
 
-    @property
-    def file(self) -> str:
-        """Name of the file that a run is given."""
-        return f"report{self.number}.py"
-
-    def attempt(self, key: str, code: str, seed: int, timeout: float = SECONDS) -> Attempt:
-        """A run of a text in the place of the script."""
-        return Attempt(key, code, self.file, seed=seed, timeout=timeout, environment=self.script.environment)
+    def attempt(self, key: str, code: str, seed: int, timeout: float | None = None) -> Attempt:
+        """A run of a text in the place of the script, as observations are made."""
+        numbers, environment = limits(), self.script.environment
+        usual = numbers.compile_timeout if numbers.compiles.search(self.script.code) else numbers.timeout
+        return Attempt(
+            key,
+            code,
+            NAME,
+            seed=seed,
+            timeout=timeout or usual,
+            memory=numbers.memory,
+            threads=threads_here(),
+            fresh=bool(environment),
+            environment=environment,
+        )
 
 
 def scripts(connection: duckdb.DuckDBPyConnection, item: tuple[str, int] | None = None) -> list[ItemScript]:
@@ -94,12 +98,6 @@ def installed(segment: Segment, builds: Collection[Build], *, newest: bool) -> B
     """The newest, or oldest, of the builds of a segment; None where there is none."""
     own = sorted((b for b in builds if b.public_version in segment.versions), key=lambda b: b.order())
     return own[-1 if newest else 0] if own else None
-
-
-def seen(runs: Sequence[RunResult], code: str) -> tuple[Behaviour, list[Observation]]:
-    """What runs of a text on one build show together."""
-    made = [observe(run, code) for run in runs]
-    return behaviour(made), made
 
 
 def said(segment: Segment) -> str:

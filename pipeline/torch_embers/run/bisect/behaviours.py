@@ -125,7 +125,7 @@ def _side(connection: duckdb.DuckDBPyConnection, item: ItemScript, timeline: Tim
 class Compared:
     """Compares runs with the two sides; a side that nobody ran here is run before the first comparison."""
 
-    def __init__(self, sides: Sides, machine: Machine, builds: BuildList, timeout: float) -> None:
+    def __init__(self, sides: Sides, machine: Machine, builds: BuildList, timeout: float | None) -> None:
         self._sides, self._machine, self._builds, self._timeout = sides, machine, builds, timeout
         self._known: dict[str, list[Behaviour]] = {}
 

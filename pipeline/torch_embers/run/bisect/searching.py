@@ -26,7 +26,6 @@ from torch_embers.run.bisect.report import SLOW, Bisection, Words, run_places, s
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.statistics.absence import Rules
-from torch_embers.timeline.item_script import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -233,7 +232,7 @@ class Bisector:
         timeout = request.timeout or own.script.seconds
         once: Callable[[Build, int], Iterator[Observation]]
         if self._subject.sides:
-            once = Compared(self._subject.sides, self._machine, builds, request.timeout or SECONDS)
+            once = Compared(self._subject.sides, self._machine, builds, request.timeout or None)
         elif request.predicate:
             once = predicate_runs(request.predicate, builds.registry, timeout=timeout, hang_is=request.hang_is)
         else:
