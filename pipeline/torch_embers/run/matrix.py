@@ -190,9 +190,7 @@ def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def as_junit(
-    verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = ()
-) -> bytes:
+def as_junit(verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = ()) -> bytes:
     """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes.
 
     Args:

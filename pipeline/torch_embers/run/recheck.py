@@ -4,8 +4,8 @@ History is only added to. A status and its announcement are written in one trans
 once, however often the re-check is interrupted. Until all that a re-check writes and prints is done the announcement is
 marked as not told; a re-check that ends before that leaves it to the next one. What is announced: ``run/events.py``.
 
-Where no case speaks for an item, the script of its report does: it runs on the builds that it lacks, and what it does is
-compared (``run/script_status.py``).
+Where no case speaks for an item, the script of its report does: it runs on the builds that it lacks, and what it does
+is compared (``run/script_status.py``).
 
 A status rests on all that is known: the runs of now, stored verdicts of this processor on older releases, shipped ones
 among them, and what controls showed. That a bug is gone stays known until a run shows otherwise.

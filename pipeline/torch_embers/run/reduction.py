@@ -20,12 +20,12 @@ from torch_embers.repro.arguments import described, names_in, undescribed, with_
 from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import subjects
-from torch_embers.timeline.item_script import borders, installed
 from torch_embers.run.verdict import last_line
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Runner
 from torch_embers.store import rows
 from torch_embers.timeline.behaviour import behaviour, same
+from torch_embers.timeline.item_script import borders, installed
 from torch_embers.timeline.observe import observe
 from torch_embers.timeline.running import NAME
 
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
     from torch_embers.repro.failing import Shape
-    from torch_embers.timeline.item_script import ItemScript
     from torch_embers.sandbox.runner import RunResult
     from torch_embers.timeline.behaviour import Behaviour
+    from torch_embers.timeline.item_script import ItemScript
     from torch_embers.timeline.model import Observation, Timeline
 
 BASELINE_RUNS = 3

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.builds.work import Shard
     from torch_embers.progress import Progress
-    from torch_embers.timeline.item_script import ItemScript
     from torch_embers.run.reduction import Reduction
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
+    from torch_embers.timeline.item_script import ItemScript
 
 _DONE = "SELECT name, build, script FROM reductions"
 

@@ -1,7 +1,7 @@
 """Scripts of cases, of issues and of the user under oracles, in the sandbox, on builds: `embers run --oracle`.
 
-What oracles find is evidence of its own: an operator behaved wrongly in this script on this build. It is no verdict on a
-case and decides no status of its item, because the operator need not be what the issue is about. In the script of a
+What oracles find is evidence of its own: an operator behaved wrongly in this script on this build. It is no verdict on
+a case and decides no status of its item, because the operator need not be what the issue is about. In the script of a
 report, which shows little else, it is the match of the behaviour with the report (``timeline/judged.py``).
 """
 
@@ -29,8 +29,8 @@ from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
-from torch_embers.timeline import judged
 from torch_embers.timeline.item_script import of_report
+from torch_embers.timeline.judged import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -186,7 +186,7 @@ def run_watched(
             progress.advanced(1)
             yield done
         with writer.transaction() as connection:
-            judged.apply(connection, store.path)
+            apply(connection, store.path)
 
 
 def _named(store: Store, names: Sequence[str], repo: str) -> list[Case]:

@@ -1,9 +1,10 @@
-"""The script of a report for what acts on it: its text, a run of it, the flips of what it does, and builds beside them."""
+"""The script of a report for what acts on it: its text, a run of it, the flips of what it does, builds beside them."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
@@ -90,8 +91,7 @@ def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> 
 def borders(timeline: Timeline | None) -> list[tuple[Segment, Segment]]:
     """The flips of a timeline in more than wording, the oldest first: the segments on both sides."""
     known = timeline.behaviours if timeline else []
-    pairs = zip(known, known[1:], strict=False)
-    return [(before, after) for before, after in pairs if after.flip not in (None, "wording")]
+    return [(before, after) for before, after in pairwise(known) if after.flip not in (None, "wording")]
 
 
 def installed(segment: Segment, builds: Collection[Build], *, newest: bool) -> Build | None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import judgements
 from torch_embers.errors import InputError
-from torch_embers.judgements import Judgement, ScriptReading
 from torch_embers.normalize import now_utc
 from torch_embers.store.append_only import append
 from torch_embers.timeline.item_script import of_report
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.judgements import Judgement, ScriptReading
     from torch_embers.store.store import Store
 
 _ORACLES = """

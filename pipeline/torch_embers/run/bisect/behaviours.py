@@ -1,4 +1,4 @@
-"""A report's script, searched between two behaviours: does a build behave as the builds before its flip, or after it?"""
+"""A report's script, searched between two behaviours: that of builds before a flip, and that of builds after it."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def sides_of(
     flips = borders(timeline)
     if not flips:
         raise InputError(
-            f"the script of {item.name} has no two behaviours to search between: `embers run {item.number} --build all` "
-            "runs it on all builds, --good and --bad name two of them"
+            f"the script of {item.name} has no two behaviours to search between: `embers run {item.number} --build "
+            "all` runs it on all builds, --good and --bad name two of them"
         )
     before, after = flips[-1]
     ends = installed(before, builds, newest=True), installed(after, builds, newest=False)
