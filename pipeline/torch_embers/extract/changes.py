@@ -17,7 +17,7 @@ from torch_embers.extract.script import Change
 from torch_embers.extract.syntax import parse, try_parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torch_embers.extract.names import Use
 
@@ -179,6 +179,14 @@ def _without_device(draft: Draft, device: str, named: list[str]) -> Iterator[_Re
             case ast.Call() if (match := own.guarded.fullmatch(dotted(node.func, known))) is not None:
                 named.append(match[1])
                 yield _Replacement(node, "None", "It only serves the accelerator.")
+            case ast.Assert(test=test) if asks_for_cuda(test, known):
+                named.append("cuda")
+                yield _Replacement(test, "True", "It goes on without the accelerator.")
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test) if (
+                asks_for_cuda(asked, known) and _ends(node.body[-1], known)
+            ):
+                named.append("cuda")
+                yield _Replacement(test, "False", "It goes on without the accelerator.")
             case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
                 named.append(match[1])
                 yield _Replacement(node, device, reason)
@@ -198,6 +206,18 @@ def _without_device(draft: Draft, device: str, named: list[str]) -> Iterator[_Re
                 yield _Replacement(node, f"torch.{match[1]}", reason)
             case _:
                 continue
+
+
+def asks_for_cuda(test: ast.expr, known: Mapping[str, str]) -> bool:
+    """Whether a condition is ``torch.cuda.is_available()``."""
+    return isinstance(test, ast.Call) and dotted(test.func, known) == "torch.cuda.is_available"
+
+
+def _ends(node: ast.stmt, known: Mapping[str, str]) -> bool:
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    return isinstance(node, ast.Raise | ast.Return) or (
+        called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
+    )
 
 
 # --- what a script would not show ---------------------------------------------------------------------------------

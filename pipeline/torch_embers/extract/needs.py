@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torch_embers.extract import rules
-from torch_embers.extract.changes import has_package
+from torch_embers.extract.changes import asks_for_cuda, has_package
 from torch_embers.extract.names import aliases, dotted, last_name, nodes
 
 if TYPE_CHECKING:
@@ -107,23 +107,14 @@ def _device(draft: Draft, known: dict[str, str]) -> tuple[str, str] | None:
     needed = rules.load().devices.needed
     if any(needed.fullmatch(full) for full in aliases(draft.tree).values()):
         return "device", next(full for full in aliases(draft.tree).values() if needed.fullmatch(full))
+    guarded = {
+        id(inner)
+        for node in nodes(draft.tree)
+        if isinstance(node, ast.If | ast.IfExp) and asks_for_cuda(node.test, known)
+        for inner in ast.walk(node)
+    }
     for node in nodes(draft.tree):
-        match node:
-            case ast.Attribute() if needed.fullmatch(full := dotted(node, known)):
-                return "device", full
-            case ast.Assert(test=ast.Call(func=called)) if dotted(called, known) == "torch.cuda.is_available":
-                return "device", "it ends where there is none"
-            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=ast.Call(func=called)), body=[*_, last]) if dotted(
-                called, known
-            ) == "torch.cuda.is_available" and _ends(last, known):
-                return "device", "it ends where there is none"
-            case _:
-                continue
+        if isinstance(node, ast.Attribute) and id(node) not in guarded and needed.fullmatch(dotted(node, known)):
+            return "device", dotted(node, known)
     return None
 
-
-def _ends(node: ast.stmt, known: dict[str, str]) -> bool:
-    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    return isinstance(node, ast.Raise | ast.Return) or (
-        called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
-    )

@@ -67,7 +67,8 @@ def _chosen(item: ReportText, found: Sequence[Block], text: str) -> Script | NoS
         script = _script(item, candidate, text)
         if isinstance(script, Script):
             return script
-        reason = reason or script
+        if reason is None or reason.reason == "fragment":
+            reason = script
     return reason or _without_code(found)
 
 
