@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from mini_study import insert
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-DAY = datetime(2026, 11, 20)
+DAY = "2026-11-20"
 SCRIPT: Mapping[str, Any] = {
     "script": "a1b2", "code": "import torch\nx = torch.ones(3).to(device)\nprint(x.sum())\n", "environment": "{}",
     "found_in": "body", "changes": json.dumps([
