@@ -297,7 +297,9 @@ def judge(
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(help="With --match: the release whose run it speaks of.", metavar="VERSION", show_default="newest"),
+        typer.Option(
+            help="With --match: the release whose run it speaks of.", metavar="VERSION", show_default="newest"
+        ),
     ] = None,
     relation: Annotated[
         Literal["same", "sibling", "none", "unknown"] | None,

@@ -182,8 +182,8 @@ def _without_device(draft: Draft, device: str, named: list[str]) -> Iterator[_Re
             case ast.Assert(test=test) if asks_for_cuda(test, known):
                 named.append("cuda")
                 yield _Replacement(test, "True", "It goes on without the accelerator.")
-            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test) if (
-                asks_for_cuda(asked, known) and _ends(node.body[-1], known)
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test) if asks_for_cuda(asked, known) and _ends(
+                node.body[-1], known
             ):
                 named.append("cuda")
                 yield _Replacement(test, "False", "It goes on without the accelerator.")

@@ -117,4 +117,3 @@ def _device(draft: Draft, known: dict[str, str]) -> tuple[str, str] | None:
         if isinstance(node, ast.Attribute) and id(node) not in guarded and needed.fullmatch(dotted(node, known)):
             return "device", dotted(node, known)
     return None
-

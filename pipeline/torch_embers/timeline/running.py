@@ -15,7 +15,7 @@ import time
 from collections import Counter, defaultdict, deque
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from torch_embers.builds.registry import BuildError, Placed, environment_of
 from torch_embers.builds.work import WHOLE, note_builds
@@ -166,12 +166,12 @@ def run_scripts(
     Raises:
         SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
     """
-    runs = Runs(store, writer, machine, builds, jobs, progress)
-    programs = runs.programs(wanted, shard)
-    places = [(program, build) for program in programs for build in builds]
-    progress.expects(sum(len(missing(runs.seen[program.hash, build.identity])) for program, build in places))
-    while todo := [one for program, build in places for one in runs.next_of(program, build)]:
-        yield from runs.make(todo)
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        programs = runs.programs(wanted, shard)
+        places = [(program, build) for program in programs for build in builds]
+        progress.expects(sum(len(missing(runs.seen[program.hash, build.identity])) for program, build in places))
+        while todo := [one for program, build in places for one in runs.next_of(program, build)]:
+            yield from runs.make(todo)
 
 
 def confirm(
@@ -185,15 +185,15 @@ def confirm(
     shard: Shard = WHOLE,
 ) -> Iterator[Made]:
     """Make the runs that show whether what an earlier segment shows is gone from the newest one; as ``run_scripts``."""
-    runs = Runs(store, writer, machine, builds, jobs, progress)
-    gone = runs.gone(runs.programs(wanted, shard))
-    while todo := [one for pair in gone for one in runs.lacking(pair)]:
-        progress.expects(len(todo))
-        yield from runs.make(todo)
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        gone = runs.gone(runs.programs(wanted, shard))
+        while todo := [one for pair in gone for one in runs.lacking(pair)]:
+            progress.expects(len(todo))
+            yield from runs.make(todo)
 
 
 class Runs:
-    """What was observed of scripts on builds, and more of it.
+    """What was observed of scripts on builds, and more of it; holds the builds that it uses while its block runs.
 
     Attributes:
         seen: by script and build (identity).
@@ -214,6 +214,8 @@ class Runs:
         self._threads = threads_here()
         placed = [Placed(build, environment_of(build, self._threads)) for build in builds]
         self._environments = note_builds(writer, placed)
+        self._holding = ExitStack()
+        self._held: set[str] = set()
         self._unusable: set[str] = set()
         self._waiting: list[dict[str, Any]] = []
         self._committed = time.monotonic()
@@ -223,6 +225,14 @@ class Runs:
         # timeouts of forks, which no fresh process has repeated yet, and whatever ran on a fresh process since
         self._doubtful: dict[tuple[str, str], dict[Place, dict[str, Any]]] = defaultdict(dict)
         self._fresh: set[tuple[str, str]] = set()
+
+    def __enter__(self) -> Self:
+        """Nothing is held before the first run."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Let go of the builds."""
+        self._holding.close()
 
     def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard) -> list[Program]:
         """The scripts of these reports that are part of the shard, with what is known of each."""
@@ -240,7 +250,7 @@ class Runs:
     def next_of(self, program: Program, build: Build) -> list[Todo]:
         """The next of the first runs, if any is missing."""
         key = program.hash, build.identity
-        if build.identity in self._unusable or self._hindered[key] > TRIES:
+        if build.identity in self._unusable:
             return []
         lacking = missing({**self.seen[key], **{place: Observation("timeout") for place in self._doubtful[key]}})
         if not lacking and self._doubtful[key]:
@@ -281,15 +291,17 @@ class Runs:
         if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
             return []
         by_start = shown.ending == "signal"
+        afresh = by_start or shown.ending == "timeout"
         size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
         control = series(size, FIRST)
-        if todo := [Todo(program, gone.bad, place, by_start) for place in control if place not in bad]:
+        if todo := [Todo(program, gone.bad, place, afresh) for place in control if place not in bad]:
             return todo
         hits = sum(alike(bad[place], shown) for place in control)
         asked = needed(hits, size, rules, by_start=by_start)
         clean = self.seen[program.hash, gone.clean.identity]
         places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]
-        return [Todo(program, gone.clean, place, by_start) for place in places if place not in clean]
+        afresh = by_start or (program.hash, gone.clean.identity) in self._fresh
+        return [Todo(program, gone.clean, place, afresh) for place in places if place not in clean]
 
     def make(self, todo: Sequence[Todo]) -> Iterator[Made]:
         """Make runs, ``jobs`` at a time, each zygote started once; keep them."""
@@ -314,7 +326,7 @@ class Runs:
                 lane = unstarted.popleft() if unstarted else max(lanes, key=lambda one: len(lanes[one]))
                 if not lanes[lane] or (lane in at.values() and len(lanes[lane]) < WORTH_JOINING):
                     return None
-                if lane not in at.values() and not self._held(stack, lane[0]):
+                if not self._can_use(lane[0]):
                     lanes[lane].clear()
                     continue
                 worker.runner = self._machine.runner(self._builds[lane[0]], HOSTILE, seed=lane[1])
@@ -331,15 +343,18 @@ class Runs:
             for worker, result in drive(workers, feed):
                 yield *current[id(worker)], result
 
-    def _held(self, stack: ExitStack, identity: str) -> bool:
-        """Hold a build while the block runs; whether it can be used."""
+    def _can_use(self, identity: str) -> bool:
+        """Whether a build is still what it was; it is then held until the end."""
+        if identity in self._held | self._unusable:
+            return identity in self._held
         build = self._builds[identity]
         try:
-            stack.enter_context(self._machine.registry.using(build))
+            self._holding.enter_context(self._machine.registry.using(build))
         except BuildError as error:
             self._unusable.add(identity)
             self._progress.said(f"build {build.name} is left out: {error}")
             return False
+        self._held.add(identity)
         return True
 
     def _attempt(self, one: Todo) -> Attempt:
