@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine
@@ -14,6 +14,7 @@ from torch_embers.run import state as states
 from torch_embers.run.command import RunRequest, chosen_builds
 from torch_embers.timeline import stage, stored
 from torch_embers.timeline.running import confirm, run_scripts
+from torch_embers.timeline.sentence import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _ITEMS = """
 SELECT repo, number, script IS NOT NULL, coalesce(detail, '') FROM scripts
 WHERE repo = $repo AND ($numbers IS NULL OR list_contains($numbers, number)) ORDER BY number DESC
+"""
+_CASES = """
+SELECT DISTINCT name FROM cases JOIN case_items USING (case_hash)
+WHERE current AND origin <> 'extracted' AND repo = $repo AND list_contains($numbers, number) ORDER BY name
 """
 
 
@@ -40,6 +45,12 @@ class Told(NamedTuple):
     number: int
     timeline: Timeline | None
     why: str
+
+    def row(self) -> dict[str, Any]:
+        """As plain data."""
+        segments = [asdict(segment) for segment in self.timeline.segments] if self.timeline else []
+        said = sentence(self.timeline) if self.timeline else self.why
+        return {"number": self.number, "sentence": said, "segments": segments}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +74,29 @@ class Summary:
     flips: int
 
 
-def number_of(name: str, repo: str) -> int | None:
-    """The number of an item that a name means (7, #7, owner/name#7); None where it is the name of a case.
+def numbers_of(names: Sequence[str], repo: str) -> list[int]:
+    """The numbers of the items that are among these names: 7, #7 or owner/name#7.
 
     Raises:
-        InputError: it is of another repository.
+        InputError: one is of another repository.
     """
-    home, _, number = name.rpartition("#")
-    if not number.isdecimal():
-        return None
-    if home not in ("", repo):
-        raise InputError(f"{name}: the scripts of one repository run at a time; add --repo {home}")
-    return int(number)
+    numbers = []
+    for name in names:
+        home, _, number = name.rpartition("#")
+        if number.isdecimal() and home not in ("", repo):
+            raise InputError(f"{name}: the scripts of one repository run at a time; add --repo {home}")
+        if number.isdecimal():
+            numbers.append(int(number))
+    return numbers
+
+
+def cases_of(store: Store, names: Sequence[str], repo: str) -> list[str]:
+    """The cases that these names mean, those of an item by their own names; an item without any has none."""
+    numbers = numbers_of(names, repo)
+    with store.read() as connection:
+        found = connection.execute(_CASES, {"repo": repo, "numbers": numbers}).fetchall()
+    named = [name for name in names if not name.rpartition("#")[2].isdecimal()]
+    return named + [name for (name,) in found]
 
 
 def run_reports(
@@ -103,7 +125,9 @@ def run_reports(
         asked = {"repo": settings.repo, "numbers": None if numbers is None else sorted(numbers)}
         found = connection.execute(_ITEMS, asked).fetchall()
     if missing := set(numbers or ()) - {number for _, number, *_ in found}:
-        raise InputError(f"no issue {settings.repo}#{min(missing)} here: `embers mine --refresh {min(missing)}` fetches it")
+        raise InputError(
+            f"no issue {settings.repo}#{min(missing)} here: `embers mine --refresh {min(missing)}` fetches it"
+        )
     wanted = [(repo, number) for repo, number, has_script, _ in found if has_script]
     machine = Machine(registry, progress=progress)
     with states.kept(store, "run", request.state) as writer:
