@@ -286,6 +286,44 @@ def matrix(
         show.print_matrix(entries)
 
 
+def judge(
+    number: NumberArgument,
+    reason: Annotated[str, typer.Option(help="Why, in your own words; quote nothing of the report.")],
+    right_script: Annotated[
+        Literal["yes", "no", "unclear"] | None, typer.Option(help="Is the script the one that the report is about?")
+    ] = None,
+    match: Annotated[
+        Literal["as_reported", "as_expected", "other", "unclear"] | None, typer.Option(help="What does a run show?")
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(help="With --match: the release whose run it speaks of.", metavar="VERSION", show_default="newest"),
+    ] = None,
+    relation: Annotated[
+        Literal["same", "sibling", "none", "unknown"] | None,
+        typer.Option(help="What has the bug that the script shows to do with that of the report?"),
+    ] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who judges.", show_default="your account")] = None,
+    repo: RepoOption = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Say of a report's script what a program cannot: it counts from then on in statuses, labels, pages and tables."""
+    from torch_embers import judgements, settings
+    from torch_embers.timeline import judged
+
+    wanted = settings.load(database=database, repo=repo)
+    store = store_at(wanted.database)
+    answers = judged.Answers(right_script, match, relation, on, reason, annotator)
+    rows = judged.judge(store, wanted.repo, number, answers)
+    if json:
+        print_json([row.model_dump(exclude_defaults=True) for row in rows])
+        return
+    said = ", ".join(f"{row.question} {row.answer}" for row in rows)
+    file = store.path.with_name(judgements.OWN_FILE)
+    typer.echo(f"#{number}: {said}, says {rows[0].reader}; it counts from now on (kept in {file})")
+
+
 def recheck(
     only: Annotated[str, typer.Option(help="Items in this state: open, closed or all.")] = "all",
     build: Annotated[

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from torch_embers.repro import rules, sessions
 from torch_embers.repro.budget import spend
 from torch_embers.repro.markup import Raw, Source, prose, raw_blocks
-from torch_embers.repro.names import dotted
+from torch_embers.extract.names import dotted
 from torch_embers.repro.repair import Repaired, parse, repair, try_parse
 from torch_embers.repro.shell import output_of, scripts
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import devices, refuse, rewrite, rules
-from torch_embers.repro.names import Use, bound, dotted, module_level, nodes, star_imports, too_early, undefined
+from torch_embers.extract.names import Use, bound, dotted, module_level, nodes, star_imports, too_early, undefined
 from torch_embers.repro.repair import parse, repair
 from torch_embers.repro.rewrite import Change, Draft
 

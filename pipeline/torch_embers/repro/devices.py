@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
 from torch_embers.repro.budget import spend
-from torch_embers.repro.names import aliases, dotted, nodes
+from torch_embers.extract.names import aliases, dotted, nodes
 from torch_embers.repro.rewrite import Change, Draft, in_strings
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from torch_embers.repro.complete import Completed, complete, from_session
 from torch_embers.repro.doubt import doubt_of_device, doubt_of_edits
 from torch_embers.repro.expectation import Expectation, infer
 from torch_embers.repro.markup import prose
-from torch_embers.repro.names import bound, undefined
+from torch_embers.extract.names import bound, undefined
 from torch_embers.repro.repair import repair
 from torch_embers.repro.values import PrintedOutput, introduction
 

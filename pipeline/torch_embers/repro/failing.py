@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.repro.names import last_name
+from torch_embers.extract.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.names import aliases, bound, dotted, nodes
+from torch_embers.extract.names import aliases, bound, dotted, nodes
 from torch_embers.repro.repair import parse
 from torch_embers.repro.rewrite import Change, Draft
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from torch_embers.repro import rules
-from torch_embers.repro.names import aliases, bound, dotted, nodes
+from torch_embers.extract.names import aliases, bound, dotted, nodes
 from torch_embers.repro.repair import parse, try_parse
 
 if TYPE_CHECKING:

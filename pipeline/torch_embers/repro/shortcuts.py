@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.names import last_name
+from torch_embers.extract.names import last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

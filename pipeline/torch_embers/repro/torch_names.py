@@ -13,7 +13,7 @@ import warnings
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.names import undefined
+from torch_embers.extract.names import undefined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers import packages
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
+from torch_embers.builds.work import WHOLE, Machine, Shard, warn_without_sandbox
 from torch_embers.errors import InputError
 from torch_embers.repro import bank, shipped_verdicts
 from torch_embers.repro.case import shipped as shipped_cases
@@ -23,7 +24,6 @@ from torch_embers.run.ledger import Ledger
 from torch_embers.run.node import NO_FOLDER, SweepPlan
 from torch_embers.run.recheck import Recheck, RecheckRequest, Uncontrolled, mark_told, recheck
 from torch_embers.run.status import reported, tracked_items
-from torch_embers.run.work import WHOLE, Machine, Shard, warn_without_sandbox
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store import lock

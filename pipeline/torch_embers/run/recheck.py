@@ -27,7 +27,11 @@ from torch_embers.run.matrix import version_key
 from torch_embers.run.script import Script, script_of
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
-from torch_embers.run.verdict import Rules, shown_fault, why_unseen
+from torch_embers.run.verdict import (
+    shown_fault,
+    why_unseen,
+)
+from torch_embers.statistics.absence import Rules
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -37,13 +41,13 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.builds.registry import Build
+    from torch_embers.builds.work import Machine
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
     from torch_embers.run.status import BackendKey, ItemKey, Status
     from torch_embers.run.verdict import Verdict
-    from torch_embers.run.work import Machine
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
+from torch_embers.builds.work import WHOLE
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.minimize import MinimizeError, require_reducer
 from torch_embers.run import reduction
 from torch_embers.run.batch import cannot_run_here
 from torch_embers.run.command import chosen_builds
-from torch_embers.run.work import WHOLE
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import RunsStoppedError
 from torch_embers.store import rows
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.work import Shard
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.reduction import Reduction
-    from torch_embers.run.work import Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

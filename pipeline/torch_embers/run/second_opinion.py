@@ -17,7 +17,7 @@ from torch_embers.run.bisect.search import History, Reply, search
 from torch_embers.run.item_report import report_of
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import builds_of, deciding, preferred, version_key
-from torch_embers.run.verdict import Rules
+from torch_embers.statistics.absence import Rules
 from torch_embers.timeline.model import GAPS
 
 if TYPE_CHECKING:

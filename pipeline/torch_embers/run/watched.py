@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_embers import resources
 from torch_embers.builds.registry import Registry, environment_of, environment_text, placed_here
+from torch_embers.builds.work import Machine, Work, note_builds
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.oracles import attach, finding
@@ -22,12 +23,10 @@ from torch_embers.repro import bank
 from torch_embers.repro.case import BLOCK_START, Case, CaseError, parse
 from torch_embers.run import shipped
 from torch_embers.run import state as states
-from torch_embers.run.batch import PROFILES, cannot_run_here
-from torch_embers.run.ledger import Ledger
+from torch_embers.run.batch import PRELOADS, PROFILES, cannot_run_here
 from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
-from torch_embers.run.work import Machine, Work
 from torch_embers.sandbox import bundle
-from torch_embers.sandbox.runner import Attempt
+from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def run_watched(
             shipped.load(writer)
         cases = own + (bank.load(store, names, settings.repo) if names else [])
         cases = [case for case in cases if request.shard.has(case.hash)]
-        environments = Ledger(store, writer).note_builds(map(placed_here, builds))
+        environments = note_builds(writer, map(placed_here, builds))
         progress.expects(len(cases) * len(builds))
         machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
         for done in watch(WatchRequest(oracles, cases, builds, request.jobs), machine):
@@ -198,11 +197,12 @@ def watch(request: WatchRequest, machine: Machine) -> Iterator[Watched]:
             if reason := cannot_run_here(case, build):
                 yield Watched(case, build, request.oracles, "cannot_run", reason)
             else:
-                works.append(Work(case, build, _attempt(str(place), case, request.oracles, rules)))
+                attempt = _attempt(str(place), case, request.oracles, rules)
+                works.append(Work(case, build, attempt, PROFILES[case.origin], PRELOADS.get(case.origin, PRELOAD)))
     for work, ended in machine.make(works, request.jobs):
         findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
-        result, detail = judged(work.case, ended, findings, looked)
-        yield Watched(work.case, work.build, request.oracles, result, detail, findings, looked, ended)
+        result, detail = judged(work.subject, ended, findings, looked)
+        yield Watched(work.subject, work.build, request.oracles, result, detail, findings, looked, ended)
 
 
 def _attempt(key: str, case: Case, oracles: Sequence[str], rules: Mapping[str, Any]) -> Attempt:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.names import dotted
+from torch_embers.extract.names import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

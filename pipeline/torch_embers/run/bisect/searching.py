@@ -24,11 +24,12 @@ from torch_embers.run.bisect.replies import Measure, Patient
 from torch_embers.run.bisect.report import BUG, SLOW, Bisection, Words, run_places, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
-from torch_embers.run.verdict import Rules
+from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from torch_embers.builds.work import Machine
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.bisect.replies import AskBatch
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from torch_embers.run.bisect.search import Answer, Reply
     from torch_embers.run.bisect.sources import Sources
     from torch_embers.run.bisect.subjects import Subject
-    from torch_embers.run.work import Machine
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer

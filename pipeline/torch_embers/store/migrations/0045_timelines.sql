@@ -76,6 +76,7 @@ CREATE TABLE timelines (
     number INTEGER NOT NULL,
     script VARCHAR NOT NULL,
     environment VARCHAR NOT NULL,
+    device VARCHAR,
     place INTEGER NOT NULL,
     versions VARCHAR[] NOT NULL,
     ending VARCHAR NOT NULL,
@@ -95,6 +96,7 @@ COMMENT ON COLUMN timelines.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN timelines.number IS 'Number of the issue.';
 COMMENT ON COLUMN timelines.script IS 'Hash of the script.';
 COMMENT ON COLUMN timelines.environment IS 'Key of the environment (environments); that of the machine which made the shipped facts for these.';
+COMMENT ON COLUMN timelines.device IS 'As in scripts, of the script that ran.';
 COMMENT ON COLUMN timelines.place IS 'Place of the segment, from 0 for the oldest builds.';
 COMMENT ON COLUMN timelines.versions IS 'Releases of the segment, the oldest first.';
 COMMENT ON COLUMN timelines.ending IS 'As in observations; mixed where runs on one build end differently.';

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from torch_embers.repro.budget import spend
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -53,7 +51,6 @@ def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
     """
     if _outside(tree):
         raise SyntaxError("return, yield or await outside of a function")
-    spend(len(text))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,0 +1,247 @@
+"""The text of a report -> its blocks: Python, outputs and other things that are set off from the prose.
+
+Tags lie, fences stay open, and one fence holds a script and its traceback. So a block is Python where Python's own
+parser says so and its lines look like a program.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Literal
+
+from torch_embers.extract import rules, sessions
+from torch_embers.extract.script import Change
+from torch_embers.extract.syntax import looks_like_program, python_at_start
+from torch_embers.link.markdown import fence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+Kind = Literal["python", "broken", "output", "shell", "other"]
+
+_HEADING = re.compile(
+    r"\s{0,3}(?:#{1,6}[ \t]{1,4}(\S.{0,200})|\*\*([^*]{2,100})\*\*:?\s{0,4}|__([^_]{2,100})__:?\s{0,4})$"
+)
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
+_PRE = re.compile(r"<pre\b", re.IGNORECASE)
+_QUOTE = re.compile(r"[ \t]{0,12}> ?")
+_LISTED = re.compile(r"\s{0,8}(?:[-*+]|\d{1,3}[.)])\s")
+_COMMAND = re.compile(r"\bpython[\d.]{0,5}(?:[ \t]{1,3}-[A-Za-bd-z]{1,3}){0,6}[ \t]{1,4}-c[ \t]{1,4}\$?([\"'])")
+_HEREDOC = re.compile(
+    r"(?:\bpython|\.py\b).{0,200}<<-?\s{0,4}[\"']?([A-Za-z_]\w{0,30})|<<-?\s{0,4}[\"']?([A-Za-z_]\w{0,30})[\"']?.{0,200}\.py\b"
+)
+_QUOTED = {'"': re.compile(r'((?:[^"\\]|\\["\\$`\n]|\\)*+)"'), "'": re.compile(r"([^']*)'")}
+_SHELL_ESCAPE = re.compile(r'\\(["\\$`])')
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a text.
+
+    Attributes:
+        text: as it stands, without its marks.
+        line: 1-based, of its first line in the text.
+        kind: what it is.
+        heading: the last heading above it.
+        before: the last line of prose above it.
+        code: the Python in it; empty where there is none.
+        outputs: what was printed, apart from code: by each statement of a session, or below a script.
+        changes: what was done to get the code; lines of the code.
+        error: where the parser stopped.
+    """
+
+    text: str
+    line: int
+    kind: Kind
+    heading: str
+    before: str
+    code: str = ""
+    outputs: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    error: str = ""
+
+    @property
+    def aside(self) -> bool:
+        """Whether it stands under words of an expected output, a workaround or a fix."""
+        own = rules.load().aside
+        return bool(own.heading.search(self.heading) or own.announcement.search(self.before))
+
+
+@dataclass(frozen=True, slots=True)
+class _Raw:
+    text: str
+    line: int
+    tag: str
+    heading: str
+    before: str
+
+
+def blocks(text: str) -> tuple[Block, ...]:
+    """Find the blocks of a body or comment, in their order, in linear time.
+
+    Args:
+        text: untrusted Markdown; only its first ``limits.text_chars`` are read.
+    """
+    limits = rules.load().limits
+    found = (block for raw in _raw_blocks(text[: limits.text_chars]) for block in _read(raw))
+    return tuple(islice(found, limits.blocks))
+
+
+# --- what is set off from the prose -------------------------------------------------------------------------------
+
+
+def _raw_blocks(text: str) -> Iterator[_Raw]:
+    longest = rules.load().limits.line_chars
+    lines = without_comments(text).split("\n")
+    closers = [number for number, line in enumerate(lines) if "</pre>" in line.lower()] if "</" in text else []
+    heading = said = ""
+    place = 0
+    while place < len(lines):
+        line = lines[place][:longest]
+        start = place
+        opening = fence(line)
+        if opening is not None and opening.opens:
+            tag, inside, place = _fenced(lines, place)
+            yield _Raw("\n".join(inside), start + 2, tag, heading, said)
+            said = ""
+        elif _PRE.search(line) and (end := _next(closers, place)) is not None:
+            inside = html.unescape(_TAG.sub("", "\n".join(lines[place : end + 1]))).split("\n")
+            place = end + 1
+            yield _Raw("\n".join(inside), start + 1, "", heading, said)
+            said = ""
+        elif sessions.starts(line):
+            while place < len(lines) and (
+                lines[place].strip() or sessions.starts("".join(lines[place + 1 : place + 2]))
+            ):
+                place += 1
+            yield _Raw("\n".join(lines[start:place]), start + 1, "", heading, said)
+        elif line.startswith(("    ", "\t")) and not (place and lines[place - 1].strip()):
+            while place < len(lines) and (lines[place].startswith(("    ", "\t")) or not lines[place].strip()):
+                place += 1
+            yield _Raw(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", heading, said)
+        else:
+            place += 1
+            if match := _HEADING.match(line):
+                heading, said = (match[1] or match[2] or match[3]).strip(), ""
+            elif shown := _TAG.sub("", line).strip():
+                said = shown
+
+
+def _next(numbers: Sequence[int], after: int) -> int | None:
+    at = bisect_right(numbers, after)
+    return numbers[at] if at < len(numbers) else None
+
+
+def _fenced(lines: Sequence[str], place: int) -> tuple[str, list[str], int]:
+    """Tag and lines of a fence, and where the text goes on; one that stays open ends with the text."""
+    opening = fence(lines[place][: rules.load().limits.line_chars])
+    assert opening is not None
+    tags = rules.load().tags
+    info = opening.info.strip()
+    tag = info.split(" ")[0].split(",")[0].split(":")[0].strip("{}.").lower()
+    inside: list[str] = []
+    if info.startswith(("import ", "from ", ">>>")) or "(" in tag or "=" in tag:  # code on the line of the fence
+        tag = ""
+        inside.append(info)
+    place += 1
+    while place < len(lines):
+        line = lines[place]
+        if ">" in opening.prefix:
+            line = _QUOTE.sub("", line, count=1)
+        place += 1
+        closing = fence(line[: rules.load().limits.line_chars])
+        if closing and closing.closes(opening.marks):
+            break
+        if line.endswith(opening.marks) and "`" not in line[: -len(opening.marks)]:
+            inside.append(line.removesuffix(opening.marks))
+            break
+        inside.append(line)
+    first = next((number for number, line in enumerate(inside[:3]) if line.strip()), 0)
+    word = inside[first].strip().lower() if inside else ""
+    if not info and len(word) > 1 and word in tags.python | tags.shell:  # the tag slipped into the first line
+        tag, inside[first] = word, ""
+    return tag, inside, place
+
+
+def without_comments(text: str) -> str:
+    """Blank HTML comments (templates keep hints in them); line feeds stay, and are all the ends of lines there are."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    parts: list[str] = []
+    done = 0
+    while (start := text.find("<!--", done)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts += [text[done:start], "\n" * text.count("\n", start, end)]
+        done = end + 3
+    return "".join([*parts, text[done:]])
+
+
+# --- what a block is ----------------------------------------------------------------------------------------------
+
+
+def _read(raw: _Raw) -> Iterator[Block]:
+    tags = rules.load().tags
+    text = raw.text.strip("\n")
+    lines = text.split("\n")
+    place = (raw.heading, raw.before)
+    if not text.strip():
+        return
+    if any(sessions.starts(line) for line in lines) and len(text) <= rules.load().limits.block_chars:
+        chunks = tuple(sessions.chunks(lines))
+        code, changes = sessions.program(chunks)
+        outputs = tuple(chunk.output for chunk in chunks if chunk.output.strip())
+        yield Block(text, raw.line, "python", *place, code, outputs, changes)
+        return
+    inner = list(_in_commands(lines)) if "<<" in text or " -c" in text else []
+    for number, code, command in inner:
+        parsed = python_at_start(code)
+        change = Change(0, command[:200], "", "The script inside a shell command.")
+        yield Block(code, raw.line + number, "python", *place, parsed.code, (), (change, *parsed.changes))
+    if inner:
+        return
+    if raw.tag in tags.shell:
+        yield Block(text, raw.line, "shell", *place)
+        return
+    if (raw.tag not in tags.python and raw.tag != "indented") or tags.other.search(text[:5000]):
+        yield Block(text, raw.line, "other", *place)
+        return
+    head, shown = _before_traceback(lines)
+    parsed = python_at_start(head)
+    if parsed.code:
+        changes = parsed.changes
+        output = "\n".join([parsed.rest, shown]).strip("\n")
+        if output:
+            changes = (*changes, Change(0, output[:200], "", "An output below the code is taken off."))
+        yield Block(text, raw.line, "python", *place, parsed.code, (output,) if output else (), changes)
+    elif raw.tag != "indented" or shown:
+        kind: Kind = "broken" if parsed.error.startswith("line") and looks_like_program(head) else "output"
+        yield Block(text, raw.line, kind, *place, outputs=(text,), error=parsed.error)
+
+
+def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:
+    for number, line in enumerate(lines):
+        if rules.load().output.begins.match(line[:300]):
+            return "\n".join(lines[:number]), "\n".join(lines[number:])
+    return "\n".join(lines), ""
+
+
+def _in_commands(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Scripts of ``python -c`` and heredocs: number of the line, code, and the line."""
+    place = 0
+    while place < len(lines):
+        line = lines[place][:2000]
+        begun = place
+        place += 1
+        if heredoc := _HEREDOC.search(line):
+            word = heredoc[1] or heredoc[2]
+            while place < len(lines) and lines[place].strip() != word:
+                place += 1
+            yield begun, "\n".join(lines[begun + 1 : place]), line
+        elif command := _COMMAND.search(line):
+            rest = "\n".join([lines[begun][command.end() :], *lines[begun + 1 : begun + 200]])
+            if quoted := _QUOTED[command[1]].match(rest):
+                place = begun + 1 + quoted[1].count("\n")
+                yield begun, _SHELL_ESCAPE.sub(r"\1", quoted[1]) if command[1] == '"' else quoted[1], line

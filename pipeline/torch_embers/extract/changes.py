@@ -1,0 +1,317 @@
+"""What is changed in the code of a report so that it runs by itself; all is recorded, and lines keep their number.
+
+Replacements are placed by the syntax tree, so that everything else keeps its form.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_embers.extract import rules
+from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
+from torch_embers.extract.script import Change
+from torch_embers.extract.syntax import parse, try_parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from torch_embers.extract.names import Use
+
+DEVICE = "embers_device"
+"""Name of the device in a script that named an accelerator."""
+_ACCELERATOR = re.compile(r"(cuda|mps|xpu|hpu|npu|mtia|hip)(?::\d{1,2})?")
+_TENSOR_TYPE = re.compile(r"torch\.cuda\.(\w{1,20}Tensor)")
+_ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
+
+
+class _Replacement(NamedTuple):
+    """Text for a span of the code, from the place of a node."""
+
+    node: ast.expr | ast.stmt
+    after: str
+    reason: str
+    suffix_of: ast.expr | None = None
+    """Only what stands behind this part of the node is replaced."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A script on its way; text and tree belong together."""
+
+    text: str
+    tree: ast.Module
+    changes: list[Change]
+
+    def known(self) -> dict[str, str]:
+        """Full name by bound name, with the usual names of modules that are not imported yet."""
+        usual = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
+        own = bound(self.tree)
+        return {name: full for name, full in usual.items() if name not in own} | dict(aliases(self.tree))
+
+    def replace(self, wanted: Iterable[_Replacement]) -> None:
+        """Make replacements; what would break the script is left out whole."""
+        raw = self.text.encode("utf-8", "surrogatepass")
+        starts = [0, *(end.end() for end in re.finditer(b"\n", raw))]
+        spans = []
+        for one in wanted:
+            from_line, from_column = one.node.lineno, one.node.col_offset
+            if one.suffix_of is not None:
+                from_line, from_column = one.suffix_of.end_lineno or 0, one.suffix_of.end_col_offset or 0
+            end = starts[(one.node.end_lineno or 0) - 1] + (one.node.end_col_offset or 0)
+            spans.append((starts[from_line - 1] + from_column, end, one))
+        parts: list[bytes] = []
+        changes: list[Change] = []
+        done = 0
+        for begin, end, one in sorted(spans, key=lambda span: (span[0], -span[1])):
+            if begin < done:  # within a part that is replaced already
+                continue
+            before = raw[begin:end].decode("utf-8", "surrogatepass")
+            after = one.after + "\n" * (before.count("\n") - one.after.count("\n"))
+            parts += [raw[done:begin], after.encode("utf-8", "surrogatepass")]
+            done = end
+            line = raw.count(b"\n", 0, begin) + 1
+            changes.append(Change(line, before[:400], one.after[:400], one.reason))
+        text = b"".join([*parts, raw[done:]]).decode("utf-8", "surrogatepass")
+        if changes and (tree := try_parse(text)) is not None:
+            self.text, self.tree = text, tree
+            self.changes += changes
+
+    def insert(self, lines: list[tuple[str, str]]) -> None:
+        """Put lines with their reasons behind the docstring and the imports from ``__future__``."""
+        place = 0
+        for node in self.tree.body:
+            docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if not docstring and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
+                break
+            place = node.end_lineno or node.lineno
+        kept = self.text.split("\n")
+        self.text = "\n".join([*kept[:place], *(line for line, _ in lines), *kept[place:]])
+        self.tree = parse(self.text)
+        moved = [replace(c, line=c.line + len(lines)) if c.line > place else c for c in self.changes]
+        added = [Change(place + number, "", line, reason) for number, (line, reason) in enumerate(lines, 1)]
+        self.changes = [*added, *moved]
+
+
+def in_f_strings(tree: ast.Module) -> set[int]:
+    """Identities of nodes inside f-strings: Python 3.11 does not tell where they stand."""
+    strings = (node for node in nodes(tree) if isinstance(node, ast.JoinedStr))
+    return {id(inner) for string in strings for inner in ast.walk(string) if inner is not string}
+
+
+# --- the header ---------------------------------------------------------------------------------------------------
+
+
+def missing(draft: Draft) -> list[str]:
+    """Names that nothing defines and the header does not know, by their first use."""
+    return [name for name, use in undefined(draft.text, draft.tree).items() if not _import_of(name, use)]
+
+
+def _import_of(name: str, use: Use) -> str:
+    """Line of the header for a name; a module's name counts where something is taken from it."""
+    line = rules.load().imports.get(name, "")
+    return line if use.attributes or not line.startswith("import ") else ""
+
+
+def add_header(draft: Draft, arguments: str) -> None:
+    """Imports that were left out, a seed, the device and the command's arguments."""
+    reason = "An import that the report leaves out."
+    used = undefined(draft.text, draft.tree)
+    lines = {line: reason for name, use in used.items() if (line := _import_of(name, use))}
+    seed = 'int(os.environ.get("EMBERS_SEED", "0"))'
+    full = {*aliases(draft.tree).values(), *(line.split()[1] for line in lines)}
+    header = [("import os", "For the seed."), ("import torch", "For the seed.")]
+    header += [(line, reason) for line in lines if line not in ("import os", "import torch")]
+    header.append((f"torch.manual_seed({seed})", "Random numbers that a run can repeat."))
+    for module, call in (("numpy", "numpy.random.seed"), ("random", "random.seed")):
+        if any(name.partition(".")[0] == module for name in full):
+            header += [
+                (f"import {module}", "For the seed."),
+                (f"{call}({seed})", "Random numbers that a run can repeat."),
+            ]
+    if DEVICE in draft.text:
+        chosen = f'{DEVICE} = "cuda" if torch.cuda.is_available() else "cpu"'
+        header.append((chosen, "The accelerator where there is one, else the CPU."))
+    if arguments and ("argparse" in draft.text or "sys.argv" in draft.text):
+        header += [
+            ("import sys", "For the command's arguments."),
+            (f"sys.argv[1:] = {arguments.split()!r}", "As the report calls it."),
+        ]
+    draft.insert(list(dict(header).items()))
+
+
+# --- devices ------------------------------------------------------------------------------------------------------
+
+
+def free_of_device(draft: Draft) -> str:
+    """Put a variable in the place of each accelerator that the code moves to.
+
+    Returns:
+        The accelerator, or an empty text where the code moves to none.
+    """
+    before = draft.text
+    named: list[str] = []
+    scripted = "jit.script" in draft.text  # TorchScript cannot read a global text
+    draft.replace(_without_device(draft, '"cpu"' if scripted else DEVICE, named))
+    return named[0] if named and draft.text != before else ""
+
+
+def _without_device(draft: Draft, device: str, named: list[str]) -> Iterator[_Replacement]:
+    own = rules.load().devices
+    known = draft.known()
+    skip = in_f_strings(draft.tree)
+    for node in nodes(draft.tree):  # a text that is compared or chosen by a condition is no move
+        if isinstance(node, ast.Compare | ast.IfExp):
+            skip |= {id(inner) for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
+    reason = "The device is a variable."
+    for node in nodes(draft.tree):
+        if id(node) in skip:
+            continue
+        match node:
+            case ast.Call(func=ast.Attribute(attr="cuda" | "xpu" | "mps" as name, value=owner)) if (
+                dotted(node.func, known) != f"torch.{name}"
+            ):
+                named.append(name)
+                yield _Replacement(node, f".to({device})", reason, owner)
+            case ast.Call() if (match := own.guarded.fullmatch(dotted(node.func, known))) is not None:
+                named.append(match[1])
+                yield _Replacement(node, "None", "It only serves the accelerator.")
+            case ast.Assert(test=test) if asks_for_cuda(test, known):
+                named.append("cuda")
+                yield _Replacement(test, "True", "It goes on without the accelerator.")
+            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test) if (
+                asks_for_cuda(asked, known) and _ends(node.body[-1], known)
+            ):
+                named.append("cuda")
+                yield _Replacement(test, "False", "It goes on without the accelerator.")
+            case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
+                named.append(match[1])
+                yield _Replacement(node, device, reason)
+            case ast.JoinedStr(values=[ast.Constant(value=str(value)), ast.FormattedValue()]) if (
+                match := _ACCELERATOR.fullmatch(value.rstrip(":"))
+            ):
+                named.append(match[1])
+                yield _Replacement(node, device, reason)
+            case ast.keyword(arg="device", value=ast.Constant(value=int()) as number):
+                named.append("cuda")
+                yield _Replacement(number, device, reason)
+            case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
+                named.append("cuda")
+                yield _Replacement(node, repr(f"torch.{match[1]}"), reason)
+            case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
+                named.append("cuda")
+                yield _Replacement(node, f"torch.{match[1]}", reason)
+            case _:
+                continue
+
+
+def asks_for_cuda(test: ast.expr, known: Mapping[str, str]) -> bool:
+    """Whether a condition is ``torch.cuda.is_available()``."""
+    return isinstance(test, ast.Call) and dotted(test.func, known) == "torch.cuda.is_available"
+
+
+def _ends(node: ast.stmt, known: Mapping[str, str]) -> bool:
+    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+    return isinstance(node, ast.Raise | ast.Return) or (
+        called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
+    )
+
+
+# --- what a script would not show ---------------------------------------------------------------------------------
+
+
+def drop_unused_imports(draft: Draft) -> None:
+    """Imports of packages that builds do not bring, where nothing uses the name."""
+    used = {node.id for node in nodes(draft.tree) if isinstance(node, ast.Name)}
+    wanted = []
+    for node in nodes(draft.tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom) or getattr(node, "level", 0):
+            continue
+        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+        kept = [
+            alias
+            for alias in node.names
+            if has_package(module or alias.name) or (alias.asname or alias.name.partition(".")[0]) in used | {"*"}
+        ]
+        if len(kept) < len(node.names):
+            names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
+            after = (f"from {module} import {names}" if module else f"import {names}") if kept else "pass"
+            wanted.append(
+                _Replacement(node, after, "An import that nothing uses, of a package that builds do not bring.")
+            )
+    draft.replace(wanted)
+
+
+def has_package(name: str) -> bool:
+    """Whether a module is in the standard library or in every build."""
+    top = name.partition(".")[0]
+    return top in sys.stdlib_module_names or top in rules.load().packages
+
+
+def drop_plots_and_halts(draft: Draft) -> None:
+    """Statements that only draw or stop for a person."""
+    known = draft.known()
+    own = rules.load().output
+    drawing = {name for name, full in known.items() if full.partition(".")[0] in own.plots}
+    wanted = []
+    for node in nodes(draft.tree):
+        if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
+            continue
+        root = node.value.func
+        while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
+            root = root.func if isinstance(root, ast.Call) else root.value
+        drawn = isinstance(root, ast.Name) and root.id in drawing
+        if drawn and isinstance(node, ast.Assign):
+            drawing |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+        if drawn or dotted(node.value.func, known) in own.halts:
+            wanted.append(_Replacement(node, "pass", "It only draws, or stops for a person."))
+    draft.replace(wanted)
+
+
+def print_values(draft: Draft) -> None:
+    """Print bare values at module level: a notebook shows them, a script does not."""
+    lines = draft.text.split("\n")
+    wanted = []
+    for node in draft.tree.body:
+        if not isinstance(node, ast.Expr):
+            continue
+        shown = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript | ast.Compare | ast.BinOp | ast.Tuple)
+        if isinstance(node.value, ast.Call) and dotted(node.value.func, {}) != "print":
+            shown = "#" in lines[(node.end_lineno or 1) - 1].encode()[node.end_col_offset or 0 :].decode(
+                errors="ignore"
+            )
+        if shown:
+            source = ast.get_source_segment(draft.text, node.value) or ""
+            wanted.append(_Replacement(node, f"print({source})", "A notebook shows values, a script prints them."))
+    draft.replace(wanted)
+
+
+def call_definitions(draft: Draft) -> bool:
+    """Call what a report only defines: its tests, or functions without arguments.
+
+    Returns:
+        Whether something was called.
+    """
+    if any(isinstance(n, ast.ClassDef) and any("TestCase" in dotted(b, {}) for b in n.bases) for n in draft.tree.body):
+        lines = ["import unittest", "unittest.main()"]
+    else:
+        free = [n.name for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _takes_nothing(n)]
+        lines = [f"{name}()" for name in free if name.lower().startswith(_ENTRY)] or [f"{name}()" for name in free[:1]]
+    if not lines:
+        return False
+    number = draft.text.count("\n") + 1
+    draft.text = (
+        draft.text.rstrip("\n") + "\n" * (number - draft.text.rstrip("\n").count("\n") - 1) + "\n".join(lines) + "\n"
+    )
+    draft.tree = parse(draft.text)
+    draft.changes.append(Change(number, "", "\n".join(lines), "The report only defines it."))
+    return True
+
+
+def _takes_nothing(node: ast.FunctionDef) -> bool:
+    given = node.args
+    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
+    return required == 0 and all(default is not None for default in given.kw_defaults) and not node.decorator_list
