@@ -49,7 +49,7 @@ def put(
         "script": script.hash, "code": code, "environment": "{}", "device": device or None, "found_in": "body",
         "changes": json.dumps([]), "content_hash": "c", "rules": "r", "made_at": NOON,
     }  # fmt: skip
-    made = segment_rows(number, script.hash, segments, provenance)
+    made = [row | {"device": device or None} for row in segment_rows(number, script.hash, segments, provenance)]
     store = Store(database)
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         rows.append(connection, "items", [item])

@@ -29,7 +29,7 @@ def matches(database: Path) -> list[str | None]:
 
 
 def test_what_a_person_says_of_the_newest_behaviour_counts_in_the_timeline(database: Path) -> None:
-    put(database, 5, SEGMENTS)
+    put(database, 5, SEGMENTS, provenance="shipped")
     done = say(database, "--right-script", "yes", "--match", "as_expected", "--relation", "same")
     assert done.stdout.startswith(
         "#5: right_script yes, match as_expected, script_relation same, says human:ann; it counts"
@@ -40,7 +40,7 @@ def test_what_a_person_says_of_the_newest_behaviour_counts_in_the_timeline(datab
 
 
 def test_another_release_can_be_judged_and_the_newest_answer_counts(database: Path) -> None:
-    put(database, 5, SEGMENTS)
+    put(database, 5, SEGMENTS, provenance="shipped")
     assert say(database, "--match", "as_expected", "--on", "2.5.1").returncode == 0
     assert say(database, "--match", "as_reported", "--on", "2.5.1").returncode == 0
     assert matches(database) == ["as_reported", "other"]
@@ -48,14 +48,14 @@ def test_another_release_can_be_judged_and_the_newest_answer_counts(database: Pa
 
 @pytest.mark.parametrize("said", [("--right-script", "no"), ("--relation", "sibling"), ("--relation", "none")])
 def test_a_script_of_something_else_says_nothing_of_the_report(database: Path, said: tuple[str, str]) -> None:
-    put(database, 5, (crashed("2.5.1"), ended("2.7.1")))
-    put(database, 6, (crashed("2.5.1"),))
+    put(database, 5, (crashed("2.5.1"), ended("2.7.1")), provenance="shipped")
+    put(database, 6, (crashed("2.5.1"),), provenance="shipped")
     assert say(database, *said).returncode == 0
     assert matches(database) == [None, None, "as_reported"]
 
 
 def test_a_judgement_of_another_script_says_nothing_of_this_one(database: Path) -> None:
-    put(database, 5, SEGMENTS, code="import torch\n")
+    put(database, 5, SEGMENTS, code="import torch\n", provenance="shipped")
     assert say(database, "--match", "as_reported").returncode == 0
     with Store(database).writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE timelines SET script = 'new', match = 'other'")
@@ -64,7 +64,7 @@ def test_a_judgement_of_another_script_says_nothing_of_this_one(database: Path) 
 
 
 def test_rows_are_of_the_form_that_the_project_takes(database: Path) -> None:
-    script = put(database, 5, SEGMENTS)
+    script = put(database, 5, SEGMENTS, provenance="shipped")
     done = say(database, "--match", "as_reported", "--json")
     [line] = (database.parent / judgements.OWN_FILE).read_text().splitlines()
     assert judgements.read(line.encode() + b"\n")[0].answer == "as_reported"
@@ -84,7 +84,7 @@ def test_rows_are_of_the_form_that_the_project_takes(database: Path) -> None:
 def test_a_judgement_that_cannot_be_written_is_one_clean_line(
     database: Path, options: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
-    put(database, 5, SEGMENTS)
+    put(database, 5, SEGMENTS, provenance="shipped")
     assert_clean_error(say(database, *options), 3, *words)
     assert not (database.parent / judgements.OWN_FILE).exists()
 
@@ -96,7 +96,7 @@ def test_a_report_without_a_script_or_a_run_cannot_be_judged(database: Path) -> 
 
 
 def test_a_line_that_cannot_be_read_is_named_and_nothing_is_added(database: Path) -> None:
-    put(database, 5, SEGMENTS)
+    put(database, 5, SEGMENTS, provenance="shipped")
     (database.parent / judgements.OWN_FILE).write_text('{"subject": 1}\n')
     assert_clean_error(say(database, "--match", "other"), 3, "judged.jsonl, line 1")
     assert (database.parent / judgements.OWN_FILE).read_text() == '{"subject": 1}\n'

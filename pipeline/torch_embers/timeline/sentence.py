@@ -31,13 +31,13 @@ def sentence(timeline: Timeline) -> str:
         return about + _alike(groups[0], timeline)
     if len(groups) > 3:
         changes = (
-            f"{SUBJECT} changes its behaviour {len(groups) - 1} times: {_does(groups[0][-1])} on {_span(groups[0])}"
+            f"{SUBJECT} changes its behaviour {len(groups) - 1} times: {does(groups[0][-1])} on {_span(groups[0])}"
         )
         return f"{about}{changes}; ...; {_since(groups[-1], groups[-2])}"
     first = groups[0][-1]
-    opening = f"{SUBJECT}: {first.what}" if first.ending == "signal" else f"{SUBJECT} {_does(first)}"
+    opening = f"{SUBJECT}: {first.what}" if first.ending == "signal" else f"{SUBJECT} {does(first)}"
     clauses = [f"{opening} on {_span(groups[0])}"]
-    clauses += [f"{_does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
+    clauses += [f"{does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
     return about + "; ".join((*clauses, _since(groups[-1], groups[-2])))
 
 
@@ -63,8 +63,8 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     where += f" on which it runs ({len(_versions(gaps))} left out: {_gap(gaps[0])})" if gaps else ""
     if last.match == "other":
         neither = "that is neither what was reported nor what was expected"
-        return f"{SUBJECT} behaves the same {where}: it {_does(last)}; {neither}"
-    return f"{SUBJECT} {_does(last)} {where}"
+        return f"{SUBJECT} behaves the same {where}: it {does(last)}; {neither}"
+    return f"{SUBJECT} {does(last)} {where}"
 
 
 def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
@@ -72,17 +72,17 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     last, bad = group[-1], before[-1]
     crashed = bad.ending == "signal"
     if not crashed and bad.match != "as_reported":
-        return f"since {group[0].versions[0]} it {_does(last)}"
+        return f"since {group[0].versions[0]} it {does(last)}"
     if last.ending == MIXED:
-        return f"on {_span(group)} it {_does(last)}"
+        return f"on {_span(group)} it {does(last)}"
     if not last.confirmed:
         runs = f"{last.runs} run" + "s" * (last.runs != 1)
-        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {_does(last)}"
+        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {does(last)}"
     gone = f"0 of {last.runs} runs {'crash' if crashed else 'do as reported'}"
-    return f"since {group[0].versions[0]} it {_does(last)} ({gone})"
+    return f"since {group[0].versions[0]} it {does(last)} ({gone})"
 
 
-def _does(segment: Segment) -> str:
+def does(segment: Segment) -> str:
     """What the script does on a segment, as a verb."""
     kind = _KIND.get(segment.match or "")
     as_said = f", as {kind}" if kind else ""
@@ -166,7 +166,7 @@ def details(timeline: Timeline) -> list[str]:
             lines.append(f"  {segment.flip} changes{is_at}")
             lines += [f"  {line}" for line in _difference(before.shown, segment.shown)]
         evidence = f" ({segment.evidence})" if segment.evidence else ""
-        lines.append(f"{_span([segment])}: {_does(segment)}{evidence}")
+        lines.append(f"{_span([segment])}: {does(segment)}{evidence}")
         before = segment
     return lines
 

@@ -13,7 +13,7 @@ from torch_embers.extract.script import ReportText
 from torch_embers.normalize import now_utc
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.store import rows
-from torch_embers.timeline import match
+from torch_embers.timeline import judged, match
 from torch_embers.timeline.model import GAPS, Observation, Segment
 from torch_embers.timeline.segments import segments
 
@@ -82,6 +82,7 @@ def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) ->
             made = [row for item in some for row in _rows(item, observed)]
             rows.append(connection, "timelines", made)
             written += len(made)
+        judged.apply(connection, writer.path)
     return written
 
 
