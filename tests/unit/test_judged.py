@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.timeline_rows import crashed, ended, put
+from helpers.timeline_rows import NOON, crashed, ended, put
 from support import assert_clean_error, rows, run_embers
 from torch_embers import judgements
+from torch_embers.store import rows as rows_of
 from torch_embers.store.store import Store
 from torch_embers.timeline import judged
 
@@ -100,3 +101,41 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_is_added(database: Path
     (database.parent / judgements.OWN_FILE).write_text('{"subject": 1}\n')
     assert_clean_error(say(database, "--match", "other"), 3, "judged.jsonl, line 1")
     assert (database.parent / judgements.OWN_FILE).read_text() == '{"subject": 1}\n'
+
+
+def found_by_oracle(database: Path, script: str, version: str) -> None:
+    """A run of a script under the layout oracle, with a finding, on a build."""
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        builds = {"build": "b", "name": version, "version": f"{version}+cpu", "git_commit": "", "channel": "release"}
+        rows_of.append(connection, "builds", [builds | {"platform": "l", "python": "3.11", "seen_at": NOON}])
+        run = {
+            "run": "r",
+            "name": "report5",
+            "case_hash": script,
+            "build": "b",
+            "environment": "e",
+            "profile": "hostile",
+        }
+        run |= {"oracles": ["layout"], "result": "found", "detail": "", "compared": 1, "looked": "{}", "duration": 1.0}
+        rows_of.append(connection, "oracle_runs", [run | {"guarantees": [], "ran_at": NOON}])
+        seen = {"run": "r", "place": 0, "oracle": "layout", "op": "aten::sum", "overload": "", "severity": "wrong"}
+        rows_of.append(
+            connection, "oracle_findings", [seen | {"line": 1, "message": "m", "value": "out", "finding": "{}"}]
+        )
+        judged.apply(connection, database)
+
+
+def test_a_mismatch_that_an_oracle_finds_is_the_match_unless_a_person_says_otherwise(database: Path) -> None:
+    script = put(database, 5, [*SEGMENTS, ended("2.9.1")], provenance="shipped")
+    found_by_oracle(database, script, "2.5.1")
+    assert matches(database) == ["as_reported", "other", "as_expected"], "of that release, and of no other"
+    [(_, _, evidence), *_] = rows(database, MATCHES)
+    assert evidence == "the layout oracle finds a mismatch in aten::sum"
+    assert say(database, "--match", "other", "--on", "2.5.1").returncode == 0
+    assert matches(database)[0] == "other"
+
+
+def test_where_a_report_is_about_another_device_an_oracle_matches_nothing(database: Path) -> None:
+    script = put(database, 5, [crashed("2.5.1", match=None)], device="cuda", provenance="shipped")
+    found_by_oracle(database, script, "2.5.1")
+    assert matches(database) == [None]

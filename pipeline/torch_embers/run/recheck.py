@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import BuildError, environment_of
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, SandboxError
 from torch_embers.normalize import naive_utc
 from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run import events
@@ -372,7 +372,11 @@ def _scripts(
         return {}
     asked = {key: item for key, item in items.items() if _is_wanted(item, request.only)}
     builds = [build for build in request.builds if build.identity not in usable.left_out]
-    return run_on(store, writer, machine, asked, builds, request.jobs, progress)
+    try:
+        return run_on(store, writer, machine, asked, builds, request.jobs, progress)
+    except SandboxError as error:
+        progress.said(f"the scripts of reports are not run: {error}")
+        return {}
 
 
 def _decided(scripts: Mapping[ItemKey, ScriptStatus]) -> list[Status]:

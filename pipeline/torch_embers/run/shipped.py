@@ -198,12 +198,12 @@ def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
     for row in connection.execute(_CLAIMED, [list(CLAIMS)]).fetchall():
         repo, number, backend, reference, status, evidence = row
         item = items.get((repo, number), Tracked(None))
-        if backend == BACKEND and (repo, number) in scripts and scripts[repo, number].status == status:
-            continue
         cases = own.get((repo, number, backend), set())
         if status not in CONFIRMED and evidence:
             cases = cases & _shown(evidence)
-        now = withdrawn(status, item, has_own=bool(cases))
+        now: Status = withdrawn(status, item, has_own=bool(cases))
+        if backend == BACKEND and (repo, number) in scripts:
+            now = scripts[repo, number].status or "undecided"
         if now != status:
             fresh.append(
                 {
