@@ -92,8 +92,7 @@ def run_on(
 ) -> dict[ItemKey, ScriptStatus]:
     """Run the scripts that ran before, of items that no case speaks for, where runs are missing.
 
-    Args:
-        builds: the oldest first; the statuses are those of the last one.
+    The builds come oldest first; the statuses are those of the last one.
 
     Raises:
         SandboxError, StoreError: as of their makers.
