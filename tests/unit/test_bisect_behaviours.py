@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.timeline_rows import crashed, ended, observe, put
+from helpers.timeline_rows import SCRIPT, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
@@ -39,7 +39,7 @@ def sides(database: Path, *segments: Segment, builds: Any = BUILDS, **asked: str
     script = put(database, 5, segments)
     observe(database, script, "2.6.0")
     timeline = Timeline("pytorch/pytorch", 5, script, "e", segments)
-    item = replace(ITEM, script=Script("import torch\nprint(torch.ones(2).sum())\n"))
+    item = replace(ITEM, script=replace(SCRIPT, changes=()))
     with Store(database).read() as connection:
         return sides_of(connection, item, timeline, builds, BisectRequest(name="5", **asked))
 

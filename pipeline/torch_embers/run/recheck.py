@@ -74,7 +74,7 @@ LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.num
 WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
 """
 """Announcements that nobody was told, with the change of status that was written beside each."""
-_FLIPS_TOLD = "SELECT repo, number FROM announcements WHERE kind = 'flip' AND reference = ?"
+_TOLD_OF_BUILD = "SELECT repo, number FROM announcements WHERE reference = ? AND backend = ?"
 _STATUSES = """
 SELECT repo, number, backend, status,
     concat_ws(', derived for ', provenance, split_part(split_part(reference, '@', 1), '+', 1))
@@ -391,10 +391,10 @@ def _script_changes(
     reference: Build,
     moment: datetime,
 ) -> list[Change]:
-    """Statuses of scripts that are not what they were, and flips at the reference build that nobody was told of."""
+    """Statuses of scripts that are not what they were, and flips at the reference build of which nothing was told."""
     limits = events.rules().flapping
     with store.read() as connection:
-        told = set(connection.execute(_FLIPS_TOLD, [reference.identity]).fetchall())
+        told = set(connection.execute(_TOLD_OF_BUILD, [reference.identity, BACKEND]).fetchall())
     made = []
     for key, own in scripts.items():
         history = known[*key, BACKEND]
