@@ -40,7 +40,7 @@ from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.learning.features import readable, table
 from torch_embers.classify.text import title_text
 from torch_embers.errors import InputError
-from torch_embers.run.verdict import lower_bound
+from torch_embers.statistics.absence import lower_bound
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import calibration_error, macro_f1, paired_difference
 from torch_embers.study import prevalence

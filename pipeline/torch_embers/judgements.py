@@ -1,7 +1,8 @@
 """Readings by people and programs: who answered which question about what (``data/judgements.jsonl``, a row a reading).
 
 ``data/judgements.toml`` has the questions with their answers. Rows are counted by SQL: ``ask`` knows the table
-``judgements`` and the views of ``judgements.sql``.
+``judgements`` and the views of ``judgements.sql``. What `embers judge` is told stands in rows of the same form in
+``judged.jsonl`` beside the database, which outlives it; a line can be moved from there into the file of the project.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import duckdb
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, ValidationError, model_validator
@@ -20,7 +21,13 @@ from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
 FILE = "judgements.jsonl"
+OWN_FILE = "judged.jsonl"
+"""Beside the database: an installation has no file of the project to write to."""
 QUESTIONS = "judgements.toml"
 REPO = "pytorch/pytorch"
 """Repository of every item of the file."""
@@ -225,6 +232,18 @@ class Closing(toml_models.Entry):
         return self.evidence_kind in OF_TRACKER or (self.evidence_kind in OF_CODE and is_dated)
 
 
+def judged(row: dict[str, Any]) -> Judgement:
+    """A row that somebody wants to add.
+
+    Raises:
+        InputError: it is no answer to a question.
+    """
+    try:
+        return Judgement.model_validate(row)
+    except ValidationError as error:
+        raise InputError(f"this is no judgement: {toml_models.wrong(error)}") from error
+
+
 def closing_of(row: Judgement) -> Closing:
     """What a row says of a closing.
 
@@ -267,18 +286,23 @@ def read(body: bytes) -> list[Judgement]:
 
 
 @cache
-def _checked() -> str:
-    """The rows of the file as one JSON array, after each was checked."""
-    return f"[{','.join(row.line() for row in read(resources.data_file(FILE).read_bytes()))}]"
+def _checked() -> list[str]:
+    """The rows of the file as JSON, after each was checked."""
+    return [row.line() for row in read(resources.data_file(FILE).read_bytes())]
 
 
-def define(connection: duckdb.DuckDBPyConnection) -> None:
+def define(connection: duckdb.DuckDBPyConnection, more: Sequence[Judgement] = ()) -> None:
     """Give a connection the temporary table ``judgements`` and the views of ``judgements.sql``.
+
+    Args:
+        connection: gets both.
+        more: rows behind those of the file.
 
     Raises:
         InputError: a line of the file is wrong; the message names it.
     """
-    connection.execute(_TABLE, {"rows": _checked()})
+    rows = [*_checked(), *(row.line() for row in more)]
+    connection.execute(_TABLE, {"rows": f"[{','.join(rows)}]"})
     connection.execute(resources.package_file("judgements.sql").read_text(encoding="utf-8"))
 
 
@@ -338,6 +362,68 @@ class Reading:
         """What was compared, what is doubted, and by whom, in sentences."""
         doubt = f" Doubt: {self.doubt.rstrip('.')}." if self.doubt else ""
         return f"{self.reason.rstrip('.')}.{doubt} Read by {self.source}."
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptReading:
+    """What readers say of the script of a report: the newest answer to each question.
+
+    Attributes:
+        number: of the report.
+        script: hash of the script that was read; of another one nothing is said.
+        version: release whose behaviour ``match`` speaks of; empty where that was not asked.
+        right_script: yes, no or unclear; empty where it was not asked.
+        match: as_reported, as_expected, other or unclear; empty where it was not asked.
+        relation: same, sibling, none or unknown; empty where it was not asked.
+        reader: of the newest answer, ``automated:NAME`` or ``human:NAME``.
+        day: of the newest answer.
+    """
+
+    number: int
+    script: str
+    version: str
+    right_script: str
+    match: str
+    relation: str
+    reader: str
+    day: str
+
+    @property
+    def speaks_of_report(self) -> bool:
+        """Whether what the script does may speak of the report."""
+        return self.right_script != "no" and self.relation not in ("sibling", "none")
+
+
+def script_readings(database: Path) -> list[ScriptReading]:
+    """The readings of scripts, of the project's file and of the file beside the database, by number.
+
+    Raises:
+        InputError: a line of one of them is wrong; the message names it.
+    """
+    with duckdb.connect() as connection:
+        define(connection, own_rows(database.with_name(OWN_FILE)))
+        return [ScriptReading(*row) for row in connection.execute("FROM script_readings").fetchall()]
+
+
+def own_rows(path: Path) -> list[Judgement]:
+    """The rows of a file beside a database, in the order of writing.
+
+    Raises:
+        InputError: it cannot be read, or a line is wrong.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    found = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            found.append(Judgement.model_validate_json(line))
+        except ValidationError as error:
+            raise InputError(f"{path}, line {number}: {toml_models.wrong(error)}") from error
+    return found
 
 
 def readings_of(repo: str, number: int) -> dict[str, Reading]:

@@ -21,3 +21,18 @@ WITH newest AS (
 SELECT substr(subject, length('fix_test:') + 1) AS name, question,
   CASE count(DISTINCT answer) WHEN 1 THEN any_value(answer) ELSE 'unclear' END AS answer
 FROM counted GROUP BY ALL;
+
+-- What readers say of the script of a report, of the script whose hash they wrote down: of each question the newest answer counts, of one
+-- day the one that was written last.
+CREATE TEMP VIEW script_readings AS
+WITH newest AS (
+  SELECT *, facts ->> 'script' AS script FROM judgements
+  WHERE question IN ('right_script', 'match', 'script_relation') AND facts ->> 'script' IS NOT NULL
+  QUALIFY row_number() OVER (PARTITION BY item, script, question ORDER BY day DESC, rowid DESC) = 1
+)
+SELECT item AS number, script, coalesce(max(facts ->> 'version') FILTER (question = 'match'), '') AS version,
+  coalesce(max(answer) FILTER (question = 'right_script'), '') AS right_script,
+  coalesce(max(answer) FILTER (question = 'match'), '') AS match,
+  coalesce(max(answer) FILTER (question = 'script_relation'), '') AS relation,
+  arg_max(reader, day) AS reader, max(day) AS day
+FROM newest GROUP BY item, script ORDER BY item, script;

@@ -82,7 +82,7 @@ INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, kn
 VALUES
     ('c1', 'pt1_case', 'curated', true, '# code' || chr(10) || '=1', 'sums', ['cpu'], ['2.9.1'], ['mismatch'], 'self', 60, now()),
     ('c0', 'pt1_case', 'curated', false, '{SECRET}', 'old', ['cpu'], [], ['mismatch'], 'self', 60, now()),
-    ('x7', 'x7', 'extracted', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now());
+    ('x7', 'x7', 'synthesized', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now());
 INSERT INTO case_items VALUES ('c1', '{REPO}', 1, 'same'), ('c1', '{REPO}', {GONE}, 'same'), ('x7', '{REPO}', 2, NULL);
 INSERT INTO builds VALUES
     ('2.10.0@b', '{PERSON}-build', '2.10.0+cpu', '', 'release', 'linux-x86_64', '3.11.7', now()),
@@ -106,6 +106,12 @@ INSERT INTO runs VALUES
      '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', NULL, NULL, NULL),
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
      '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', '', 'cgroup', '6.18.44-{PERSON}');
+INSERT INTO timelines VALUES
+    ('{REPO}', 1, 's1', 'e1', 0, ['2.9.1'], 'signal', 'SIGSEGV', '{SECRET}', 3, false, 'as_reported', '{SECRET}', NULL, NULL, 'own', '2024-03-01'),
+    ('{REPO}', 1, 's1', 'e1', 1, ['2.10.0'], 'ok', '', '{SECRET}', 11, true, 'as_expected', '{SECRET}', 'ending', true, 'own', '2024-03-01'),
+    ('{REPO}', 1, 's0', 'e9', 0, ['2.8.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'shipped', '2024-02-01'),
+    ('{REPO}', 2, 's2', 'e1', 0, ['2.10.0'], 'cannot_run', 'no file /home/{PERSON}/x.py', '', 1, false, NULL, '', NULL, NULL, 'own', '2024-03-01'),
+    ('{REPO}', {GONE}, 's3', 'e1', 0, ['2.10.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'own', '2024-03-01');
 INSERT INTO status_history VALUES
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own', NULL),
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL),

@@ -11,11 +11,11 @@ import pytest
 from helpers.verdicts import registered
 from support import case_of
 from torch_embers.builds.registry import Build, Registry
+from torch_embers.builds.work import Machine
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
-from torch_embers.run.work import Machine
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from helpers.timelines import CRASH, VALUE, add_timeline
 from mini_study import insert
 from support import case_of
 from torch_embers.mine.runner import mine_catalog
@@ -80,6 +81,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         same = {"repo": "a/b", "scheme": "consequence", "probability": 0.9, "abstained": False, "provenance": "model"}
         same |= {"model": "m", "variant": "title", "text_hash": "h", "votes_hash": "h", "predicted_at": DAY}
         insert(connection, "predictions", "number value likeliest", [(1, "slow", "slow"), (3, "slow", "slow")], **same)
+        wording = [{**CRASH[1], "flip": "wording"}, {**CRASH[1], "flip": "wording"}]
+        abort = [{**CRASH[0], "what": "SIGABRT"}, {"versions": NEW, "ending": "ok", "flip": "ending"}]
+        gap = {"versions": "1.12.1", "ending": "lacks_api", "what": "torch.compile"}
+        for number, segments in enumerate((CRASH, [gap, *VALUE], wording, abort), 1):
+            add_timeline(connection, "a/b", number, segments)
+        add_timeline(connection, "a/b", 2, abort, provenance="shipped")  # own rows come first
     return store
 
 

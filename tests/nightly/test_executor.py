@@ -25,11 +25,11 @@ from helpers.executor import (  # noqa: F401 - fixtures
 )
 from support import case_of, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
+from torch_embers.builds.work import Machine
 from torch_embers.progress import Silent
 from torch_embers.run import schedule
 from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.matrix import entries
-from torch_embers.run.work import Machine
 from torch_embers.sandbox.runner import drive
 
 if TYPE_CHECKING:

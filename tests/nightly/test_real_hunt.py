@@ -6,9 +6,9 @@ import pytest
 
 from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
+from torch_embers.builds.work import Machine
 from torch_embers.run import hunt, hunt_draft
 from torch_embers.run.hunt_known import is_known
-from torch_embers.run.work import Machine
 
 
 @pytest.mark.serial

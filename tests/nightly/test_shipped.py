@@ -13,6 +13,7 @@ import pytest
 from helpers.verdicts import registered
 from support import assert_clean_error, case_of, rows, run_embers
 from torch_embers.builds.registry import placed_here
+from torch_embers.builds.work import note_builds
 from torch_embers.escaping import unguarded
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
@@ -215,7 +216,7 @@ def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, reg
                 "UPDATE verdicts SET case_hash = ?, build = ?, verdict = 'occurs'", [one.hash, build.identity]
             )
         ledger = Ledger(mined, writer)
-        environments = ledger.note_builds([placed_here(build)])
+        environments = note_builds(writer, [placed_here(build)])
         with writer.transaction() as connection:
             connection.execute("UPDATE verdicts SET environment = ?", [environments[build.identity]])
         assert ledger.verdicts([one], [build], environments, None) == {}

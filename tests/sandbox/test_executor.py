@@ -29,6 +29,7 @@ from helpers.executor import (  # noqa: F401 - fixtures
 )
 from support import case_of, eventually, rows
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import Machine
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
 from torch_embers.run import ledger
@@ -37,7 +38,6 @@ from torch_embers.run.executor import Executor, SweepRequest
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
 from torch_embers.run.reports import as_table, exit_code, markdown
-from torch_embers.run.work import Machine
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

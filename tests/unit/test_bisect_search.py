@@ -26,7 +26,11 @@ from torch_embers.run.bisect.replies import (
     reply_of,
 )
 from torch_embers.run.bisect.search import Answer, History, Reply, merged, search
-from torch_embers.run.verdict import VERDICTS, Control, Rules
+from torch_embers.run.verdict import (
+    VERDICTS,
+    Control,
+)
+from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

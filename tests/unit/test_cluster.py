@@ -15,6 +15,7 @@ from helpers.verdicts import build_of
 from support import case_of, case_text, rows
 from torch_embers import packages, resources
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import Machine, Shard
 from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
@@ -23,7 +24,6 @@ from torch_embers.run import command, node, state
 from torch_embers.run.executor import SweepRequest
 from torch_embers.run.node import Facts, SweepPlan
 from torch_embers.run.watched import Watched, _keep
-from torch_embers.run.work import Machine, Shard
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
 from torch_embers.store.rows import append, append_numbered

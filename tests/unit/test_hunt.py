@@ -10,6 +10,7 @@ import pytest
 from helpers.verdicts import build_of
 from torch_embers import toml_models
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import Shard
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ANY, Cell
@@ -18,7 +19,6 @@ from torch_embers.resources import data_file
 from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups, hunt_rows
 from torch_embers.run.hunt_known import Known, is_known
 from torch_embers.run.hunt_rows import Crash, Hunted, Journal
-from torch_embers.run.work import Shard
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt, RunResult
 

@@ -67,6 +67,7 @@ def test_filters_choose_cases(store: Store, asked: dict[str, Any], names: list[s
         (("list", "--disposition", "fixd"), ("fixed",)),
         (("list", "--backend", "mpss"), ("mps",)),
         (("list", "--origin", "curate"), ("curated",)),
+        (("list", "--as-reported-on", "2.9"), ("2.9.1",)),
         (("list", "--state", "ajar"), ("open or closed",)),
         (("list", "--sort", "size"), ("reactions",)),
         (("cases", "--class", "non_contiguos"), ("non_contiguous",)),
@@ -78,6 +79,34 @@ def test_unknown_names_are_refused_with_the_nearest(
     store: Store, arguments: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     assert_clean_error(run_embers(*arguments, "--database", store.path), 3, *words)
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        (
+            "--flips",
+            [
+                "#1 sum is wrong SIGSEGV -> ValueError 2.7.1",
+                "#2 max is wrong reported value -> expected value 2.15.0?",
+                "#4 [31m <script> SIGABRT -> ok 2.10.0?",
+                "? not seen again, in too few runs to say that it is gone",
+            ],
+        ),
+        ("--as-reported-on 2.9.1", ["#2 max is wrong reported value -> expected value 2.15.0?"]),
+        ("--as-reported-on 2.0.1 --state open", []),
+        ("--crash-gone --state closed", ["#1 sum is wrong SIGSEGV -> ValueError 2.7.1", "#4 [31m <script> SIGABRT -> ok 2.10.0?"]),
+    ],
+)  # fmt: skip
+def test_what_scripts_do_is_listed_in_a_line_each_that_fits_a_terminal(
+    store: Store, asked: str, lines: list[str]
+) -> None:
+    done = run_embers("list", "--repo", "a/b", *asked.split(), "--database", store.path, COLUMNS="80")
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.splitlines()
+    assert max(map(len, printed)) <= 80
+    assert [" ".join(line.split()) for line in printed if line.startswith(("#", "?"))][: len(lines)] == lines
+    assert printed[-1] == f"{sum(line.startswith('#') for line in lines)} items"
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -16,8 +16,9 @@ from support import case_of
 from torch_embers.run import schedule
 from torch_embers.run.batch import Batch
 from torch_embers.run.schedule import Course, Schedule
-from torch_embers.run.verdict import Control, Rules
+from torch_embers.run.verdict import Control
 from torch_embers.sandbox.runner import RunResult
+from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -138,7 +139,7 @@ def test_every_batch_comes_to_its_end_over_enough_fresh_zygotes(
             assert batch.made == len(runs)
             assert len({seed for _, seed in runs}) == len(runs)
             assert zygotes == sorted(zygotes, key=zygotes.index), "a batch comes back to an earlier zygote"
-            if RULES.by_start(batch.case):
+            if RULES.by_start(batch.case.signature):
                 assert len(set(zygotes)) == len(batch.seen), "a start is one zygote"
             elif len(runs) >= RULES.zygotes:
                 assert len(set(zygotes)) == RULES.zygotes

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.timeline_rows import crashed, ended
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import case_of
 from torch_embers.run.command import contradicted
-from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, withdrawn
+from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, status_of_timeline, withdrawn
 from torch_embers.run.verdict import VERDICTS, Verdict
+from torch_embers.timeline.model import Segment, Timeline
 
 OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
 
@@ -153,3 +155,44 @@ def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
     if origin == "extracted":
         named = "closed" if named == "alive" else named if named == "closed" else ""
     assert [name for name, keys in found.items() if keys] == ([named] if named else [])
+
+
+UNKNOWN, PULL = Tracked("closed", "unknown"), Tracked("open", is_pull=True)
+RAISES = Segment(("2.7.1",), "exception", "ValueError", runs=11, confirmed=True, match="other", flip="ending")
+PRINTS = Segment(("2.6.0",), "ok", "", "3.0", 3, match="as_reported")
+GAP = Segment(("2.8.0",), "lacks_api", "torch.foo", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("item", "segments", "again", "status"),
+    [
+        (CLOSED, [crashed("2.6.0")], True, "closed_but_occurs"),
+        (CLOSED, [crashed("2.6.0")], False, None),
+        (CLOSED, [crashed("2.6.0", match="other")], True, None),
+        (CLOSED, [crashed("2.6.0"), GAP], True, None),
+        (UNKNOWN, [crashed("2.6.0")], True, None),
+        (OPEN, [crashed("2.6.0")], True, None),
+        (OPEN, [crashed("2.6.0"), ended("2.7.1")], False, "open_but_absent"),
+        (CLOSED, [crashed("2.6.0"), ended("2.7.1")], False, "fixed"),
+        (UNKNOWN, [crashed("2.6.0"), ended("2.7.1")], False, None),
+        (PULL, [crashed("2.6.0"), ended("2.7.1")], False, None),
+        (CLOSED, [crashed("2.6.0"), ended("2.7.1", confirmed=False)], False, None),
+        (CLOSED, [crashed("2.6.0", match="other"), ended("2.7.1")], False, None),
+        (CLOSED, [crashed("2.6.0"), RAISES], False, "fixed"),
+        (CLOSED, [crashed("2.6.0"), RAISES, ended("2.8.0")], False, "fixed"),
+        (CLOSED, [crashed("2.6.0"), ended("2.7.1", confirmed=False), ended("2.8.0")], False, None),
+        (CLOSED, [PRINTS, RAISES], False, None),
+        (CLOSED, [PRINTS, ended("2.7.1", match="other")], False, None),
+        (CLOSED, [PRINTS, ended("2.7.1")], False, "fixed"),
+        (CLOSED, [ended("2.6.0"), crashed("2.7.1")], True, "closed_but_occurs"),
+        (CLOSED, [GAP], True, None),
+        (CLOSED, [], True, None),
+    ],
+)
+def test_a_script_claims_only_what_its_report_quotes_and_a_second_batch_confirms(
+    item: Tracked, segments: list[Segment], again: bool, status: str | None
+) -> None:
+    timeline = Timeline("o/n", 1, "s", "e", segments)
+    assert status_of_timeline(item, timeline, shown_again=again) == status
+    elsewhere = replace(timeline, device="cuda")
+    assert status_of_timeline(item, elsewhere, shown_again=again) is None

@@ -23,14 +23,12 @@ from torch_embers.run.verdict import (
     Control,
     Observation,
     Outcome,
-    Rules,
     decide,
-    lower_bound,
     observe,
     planned,
-    runs_needed,
     was_hindered,
 )
+from torch_embers.statistics.absence import Rules, lower_bound, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
 
 if TYPE_CHECKING:

@@ -5,16 +5,14 @@ It is the original: it outlives the database, and of each question its last line
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.annotate.session import Answer
-from torch_embers.errors import StoreError, StoreFullError
+from torch_embers.errors import StoreError
 from torch_embers.normalize import clean_text, iso_utc
+from torch_embers.store.append_only import append
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -145,8 +143,6 @@ def _is_known(entry: Entry, taxonomy: Taxonomy) -> bool:
 
 # ---- the file ------------------------------------------------------------------------------------------------------
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 
 class Journal:
     """The file that human labels are appended to."""
@@ -181,30 +177,4 @@ class Journal:
         """
         if not entries:
             return
-        data = b"".join(map(entry_line, entries))
-        try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            _append(descriptor, data)
-        except OSError as error:
-            kind = StoreFullError if error.errno in _NO_ROOM else StoreError
-            raise kind(f"{self.path}: {error.strerror}: the last answer was not kept, all before it were") from error
-        finally:
-            os.close(descriptor)
-
-
-def _append(descriptor: int, data: bytes) -> None:
-    """Write at the end; a line that a crash tore is closed first, and what did not get in whole is taken out."""
-    size = os.fstat(descriptor).st_size
-    torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-    left = b"\n" + data if torn else data
-    try:
-        while left:
-            left = left[os.write(descriptor, left) :]
-        os.fsync(descriptor)
-    except OSError:
-        os.ftruncate(descriptor, size)
-        raise
+        append(self.path, b"".join(map(entry_line, entries)))

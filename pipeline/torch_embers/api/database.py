@@ -78,6 +78,10 @@ class Database:
         """The status of each item with a case, per backend."""
         return self._frame("statuses")
 
+    def timelines(self) -> pd.DataFrame:
+        """What the script of each report does: one row per segment, neighbouring builds with equal behaviour."""
+        return self._frame("timelines")
+
     def dispositions(self) -> pd.DataFrame:
         """Why each closed issue was closed, with evidence."""
         return self._frame("dispositions")

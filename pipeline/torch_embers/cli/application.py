@@ -82,6 +82,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "merge": runs.merge,
     "minimize": runs.minimize,
     "matrix": runs.matrix,
+    "judge": runs.judge,
     "recheck": runs.recheck,
     "bisect": bisect.bisect,
     "show": runs.show_item,

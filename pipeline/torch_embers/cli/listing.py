@@ -29,7 +29,14 @@ def list_items(
     ] = None,
     backend: Annotated[str | None, typer.Option(help="cpu, cuda, mps ...")] = None,
     has_case: Annotated[bool | None, typer.Option("--has-case/--no-case", help="With or without a case.")] = None,
-    origin: Annotated[str | None, typer.Option(help="With a case of this origin: curated, extracted ...")] = None,
+    origin: Annotated[str | None, typer.Option(help="With a case of this origin: curated, fix_test ...")] = None,
+    flips: Annotated[bool, typer.Option("--flips", help="Its script behaves otherwise from some release on.")] = False,
+    as_reported_on: Annotated[
+        str | None, typer.Option(help="Its script shows what was reported on this release.")
+    ] = None,
+    crash_gone: Annotated[
+        bool, typer.Option("--crash-gone", help="Its script crashed on some release, and not on the newest.")
+    ] = False,
     sort: Annotated[str, typer.Option(help="number, updated, created, closed, comments or reactions.")] = "number",
     desc: Annotated[bool, typer.Option("--desc", help="Largest or newest first.")] = False,
     limit: LimitOption = None,
@@ -38,6 +45,7 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters, with state and verdict on the newest build."""
+    from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
 
     wanted = listing.ItemFilter(
@@ -53,11 +61,18 @@ def list_items(
         backend=backend,
         has_case=has_case,
         origin=origin,
+        flips=flips,
+        as_reported_on=as_reported_on,
+        crash_gone=crash_gone,
         sort=sort,
         descending=desc,
         limit=limit,
     )
-    show.print_items(listing.list_items(store_at(database), wanted), as_json=json)
+    found = listing.list_items(store_at(database), wanted)
+    if (flips or as_reported_on or crash_gone) and not json:
+        run_show.print_behaviours(found, crash_gone=crash_gone)
+    else:
+        show.print_items(found, as_json=json)
 
 
 def list_cases(

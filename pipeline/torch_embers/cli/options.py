@@ -9,7 +9,7 @@ import typer
 from torch_embers.locations import SETTINGS_FILE, default_database
 
 if TYPE_CHECKING:
-    from torch_embers.run.work import Shard
+    from torch_embers.builds.work import Shard
     from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -69,7 +69,7 @@ def shard_of(text: str | None) -> "Shard":
     Raises:
         InputError: it is no such pair.
     """
-    from torch_embers.run.work import WHOLE, Shard
+    from torch_embers.builds.work import WHOLE, Shard
 
     return WHOLE if text is None else Shard.read(text)
 

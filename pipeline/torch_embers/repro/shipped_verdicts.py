@@ -156,7 +156,7 @@ def load(connection: duckdb.DuckDBPyConnection) -> int:
     """
     used = matrix()
     try:
-        places = {line["environment"]: _environment(line["environment"]) for line in used}
+        places = {line["environment"]: environment_row(line["environment"]) for line in used}
         miss = resources.load_toml("verdicts.toml")["runs"]["miss"]
         verdicts = [_verdict(line, places[line["environment"]]["environment"], miss) for line in used]
     except (KeyError, ValueError, TypeError) as error:
@@ -215,7 +215,7 @@ def _build(release: str) -> dict[str, Any]:
     }
 
 
-def _environment(text: str) -> dict[str, Any]:
+def environment_row(text: str) -> dict[str, Any]:
     """Read ``device, processor[, capability], system``, as run/matrix.sql writes it."""
     device, *middle, system = text.split(", ")
     capability = middle.pop() if len(middle) > 1 else None

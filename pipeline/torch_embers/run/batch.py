@@ -19,7 +19,6 @@ from torch_embers.run.verdict import (
     Control,
     Decision,
     Observation,
-    Rules,
     decide,
     of_start,
     planned,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
     from torch_embers.sandbox.runner import RunResult
+    from torch_embers.statistics.absence import Rules
 
 PROFILES = {
     "curated": "reviewed",
@@ -99,7 +99,7 @@ class Batch:
 
     def plan(self, control: Control, rules: Rules) -> None:
         """Fix the number of runs, before the first."""
-        self.control, self.planned = control, planned(control, rules, by_start=rules.by_start(self.case))
+        self.control, self.planned = control, planned(control, rules, by_start=rules.by_start(self.case.signature))
 
     def plan_control(self, rules: Rules) -> None:
         """Fix the size of a control batch: it does not depend on hits; time limits without any hit end it early."""
@@ -108,7 +108,7 @@ class Batch:
 
     def turns(self, rules: Rules) -> int:
         """Fresh zygotes that its runs may take."""
-        return self.planned + rules.confirmations if rules.by_start(self.case) else rules.zygotes
+        return self.planned + rules.confirmations if rules.by_start(self.case.signature) else rules.zygotes
 
     def begin_turn(self) -> None:
         """A fresh zygote takes over."""
@@ -125,7 +125,7 @@ class Batch:
         """Add what a run showed."""
         self.made += 1
         self._forks.append(observation)
-        if rules.by_start(self.case) and len(self._forks) > 1:
+        if rules.by_start(self.case.signature) and len(self._forks) > 1:
             self.seen[-1] = of_start(self._forks)
         else:
             self.seen.append(observation)
@@ -137,7 +137,7 @@ class Batch:
     def recall(self, runs: Sequence[tuple[int, Observation]], rules: Rules) -> None:
         """Take over runs of an earlier session, each with its seed; starts that were cut short do not count."""
         self.made = len(runs)
-        if not rules.by_start(self.case):
+        if not rules.by_start(self.case.signature):
             self.seen = [observation for _, observation in runs]
             return
         starts: dict[int, list[Observation]] = {}
@@ -165,7 +165,7 @@ class Batch:
         if self.is_settled(rules):
             return False
         own = self.seen[self._turn_start :]
-        if rules.by_start(self.case):
+        if rules.by_start(self.case.signature):
             return not own or self._is_amid_start(rules)
         is_last = turn >= rules.zygotes - 1
         if not is_last and len(self.seen) >= sum(shares(self.planned, rules.zygotes)[: turn + 1]):
@@ -194,7 +194,7 @@ class Batch:
         return Control("build", self.build.identity, self._hits(), len(self.seen))
 
     def _is_amid_start(self, rules: Rules) -> bool:
-        return rules.by_start(self.case) and bool(self._forks) and not start_is_over(self._forks, rules)
+        return rules.by_start(self.case.signature) and bool(self._forks) and not start_is_over(self._forks, rules)
 
     def _hits(self) -> int:
         return _count(self.seen)

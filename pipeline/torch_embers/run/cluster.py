@@ -20,9 +20,9 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from torch_embers import toml_models
+from torch_embers.builds.work import Shard
 from torch_embers.errors import ClusterError
 from torch_embers.run import node
-from torch_embers.run.work import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,21 +13,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.registry import placed_here
+from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import naive_utc
 from torch_embers.run.batch import Batch, cannot_run_here, control_builds
 from torch_embers.run.ledger import Cell, Ledger
 from torch_embers.run.schedule import Schedule
-from torch_embers.run.verdict import Control, Observation, Rules
-from torch_embers.run.work import WHOLE
+from torch_embers.run.verdict import (
+    Control,
+    Observation,
+)
+from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build, Placed
+    from torch_embers.builds.work import Machine, Shard
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
-    from torch_embers.run.work import Machine, Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -86,6 +90,7 @@ class Executor:
         rules: Rules | None = None,
     ) -> None:
         self.ledger = Ledger(store, writer)
+        self._writer = writer
         self._progress = progress
         self._rules = rules or Rules.load()
         self._machine = machine
@@ -154,7 +159,7 @@ class Executor:
     def _note(self, builds: Iterable[Build]) -> None:
         """Write builds and where they run, before the first run."""
         self._placed |= {build.identity: placed_here(build) for build in builds}
-        self._environments |= self.ledger.note_builds(self._placed.values())
+        self._environments |= note_builds(self._writer, self._placed.values())
 
     def _batch(self, case: Case, build: Build, number: int) -> Batch:
         return Batch(case, build, self._environments[build.identity], number)
@@ -181,7 +186,7 @@ class Executor:
 
         Others count forks where fresh starts count, or did not see a bug before a build was known that shows it.
         """
-        by_start = {key: cell for key, cell in known.items() if self._rules.by_start(cell.case)}
+        by_start = {key: cell for key, cell in known.items() if self._rules.by_start(cell.case.signature)}
         outdated = self.ledger.without_starts(by_start, self._rules)
         known = {key: cell for key, cell in known.items() if key not in outdated}
         unseen = {cell.case.hash: cell.case for cell in known.values() if lacks_control(cell)}

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch_embers import resources, toml_models
 from torch_embers.builds.registry import environment_text, placed_here
+from torch_embers.builds.work import WHOLE, Machine
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
-from torch_embers.run.work import WHOLE, Machine
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.work import Shard
     from torch_embers.run.cluster import Cluster
-    from torch_embers.run.work import Shard
     from torch_embers.sandbox.runner import Runner
 
 SAMPLES = "torch.testing._internal.common_methods_invocations"

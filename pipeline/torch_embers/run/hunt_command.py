@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import settings
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import WHOLE, Machine
 from torch_embers.errors import InputError
 from torch_embers.escaping import visible
 from torch_embers.oracles.cells import ALL_MODES
@@ -18,15 +19,14 @@ from torch_embers.run import hunt, hunt_coverage, hunt_draft
 from torch_embers.run.command import chosen_builds, cluster_at
 from torch_embers.run.hunt_known import is_known
 from torch_embers.run.hunt_rows import ident
-from torch_embers.run.work import WHOLE, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from torch_embers.builds.work import Shard
     from torch_embers.oracles.finding import Finding
     from torch_embers.run.hunt_known import Known
     from torch_embers.run.hunt_rows import Hunted
-    from torch_embers.run.work import Shard
 
 NEWS = 10
 """Exit code with findings that nobody has judged."""

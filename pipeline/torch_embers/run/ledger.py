@@ -7,21 +7,21 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.builds.registry import environment_key, environment_of, environment_text
+from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.normalize import naive_utc, now_utc
 from torch_embers.oracles.signature import Signature
 from torch_embers.run.verdict import Control, Decision, Observation
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.builds.registry import Build, Placed
+    from torch_embers.builds.registry import Build
     from torch_embers.repro.case import Case
     from torch_embers.run.batch import Batch
-    from torch_embers.run.verdict import Rules
     from torch_embers.sandbox.runner import Attempt, RunResult
+    from torch_embers.statistics.absence import Rules
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -115,20 +115,6 @@ class Ledger:
         self._runs: list[dict[str, Any]] = []
         self._verdicts: list[dict[str, Any]] = []
         self._committed = time.monotonic()
-
-    def note_builds(self, builds: Iterable[Placed]) -> dict[str, str]:
-        """Write builds and where they run; return the environment's key by the build's identity."""
-        keys, noted, where = {}, [], {}
-        moment = now_utc()
-        for placed in builds:
-            key = environment_key(placed.where.items())
-            keys[placed.build.identity] = key
-            where[key] = {"environment": key, **placed.where, "seen_at": moment}
-            noted.append(_build_row(placed.build, moment))
-        with self._writer.transaction() as connection:
-            rows.replace(connection, "environments", ("environment",), list(where.values()))
-            rows.replace(connection, "builds", ("build",), noted)
-        return keys
 
     def verdicts(
         self, cases: Sequence[Case], builds: Sequence[Build], environments: dict[str, str], since: datetime | None
@@ -284,19 +270,6 @@ def _signature(text: str | None) -> Signature | None:
     if head[:1].isupper():
         return Signature("exception", head, message)
     return Signature(head, "", message)
-
-
-def _build_row(build: Build, moment: str) -> dict[str, Any]:
-    return {
-        "build": build.identity,
-        "name": build.name,
-        "version": build.version,
-        "git_commit": build.git_commit,
-        "channel": build.channel,
-        "platform": build.platform,
-        "python": build.python_version,
-        "seen_at": moment,
-    }
 
 
 def _verdict_row(cell: Cell, moment: str) -> dict[str, Any]:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from torch_embers import resources, settings
 from torch_embers.builds.registry import BuildError, Registry
+from torch_embers.builds.work import Machine
 from torch_embers.errors import SandboxError
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
 from torch_embers.run import state
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.executor import Executor
-from torch_embers.run.work import Machine
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
+    from torch_embers.builds.work import Shard
     from torch_embers.run.executor import SweepRequest
     from torch_embers.run.ledger import Cell
-    from torch_embers.run.work import Shard
     from torch_embers.sandbox.proof import Proof
 
 NO_FOLDER = Path("of a node")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from packaging.version import Version
 
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
+from torch_embers.builds.work import Machine
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import bank
@@ -24,7 +25,6 @@ from torch_embers.run.recheck import evidence_line
 from torch_embers.run.reports import NEWS, NOTHING_NEW
 from torch_embers.run.script import script_of
 from torch_embers.run.usable import Usable
-from torch_embers.run.work import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

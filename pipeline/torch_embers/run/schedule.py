@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.run.batch import Batch
-    from torch_embers.run.verdict import Observation, Rules
+    from torch_embers.run.verdict import Observation
     from torch_embers.sandbox.runner import Runner, RunResult
+    from torch_embers.statistics.absence import Rules
 
 SHORT, LONG = 0.05, 5.0
 """Seconds that a run is taken to last before one was made: of a case that watches a clock or memory, the longer."""

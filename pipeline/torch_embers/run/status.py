@@ -7,6 +7,8 @@ occurred when it was last testable. Some statuses claim something of the item it
 the report's own can carry them, and of closed items only an issue that was closed as fixed. What other cases show gets
 a status that speaks of cases alone. ``fixed`` and
 ``open_but_absent`` claim that something is not there: a re-check makes them only after a second fresh batch.
+
+Where no case is the report's own, its script may speak: ``status_of_timeline``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
+from torch_embers.timeline.model import GAPS
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
     from torch_embers.repro.case import Case
     from torch_embers.run.verdict import Verdict
+    from torch_embers.timeline.model import Segment, Timeline
 
 ItemKey = tuple[str, int]
 """Repository and number."""
@@ -111,10 +116,11 @@ def reported(case: Case, items: Mapping[ItemKey, Tracked]) -> list[ItemKey]:
 
 
 def tracked_items(connection: duckdb.DuckDBPyConnection) -> dict[ItemKey, Tracked]:
-    """The items that have a case, as the tracker has them."""
+    """The items that have a case or a timeline, as the tracker has them."""
     stored = connection.execute(
         "SELECT i.repo, i.number, i.state, d.disposition, i.kind = 'pull', i.title FROM items i "
-        "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
+        "SEMI JOIN (SELECT repo, number FROM case_items UNION SELECT repo, number FROM timelines) USING (repo, number) "
+        "LEFT JOIN item_dispositions d USING (repo, number)"
     ).fetchall()
     return {
         (repo, number): Tracked(state, disposition, bool(is_pull), title or "")
@@ -166,6 +172,37 @@ def _absent(item: Tracked, own: Collection[Sequence[Verdict]]) -> Status:
     if not item.is_claimable or not any("occurs" in seen for seen in own):
         return "undecided_absent"
     return "open_but_absent" if item.state == "open" else "fixed"
+
+
+def status_of_timeline(item: Tracked, timeline: Timeline, *, shown_again: bool) -> Status | None:
+    """The status of an item without a case, by what the script of its report does; None where that decides nothing.
+
+    A script claims less than a case, because nobody compared it with the report: only what the report itself quotes
+    counts, only on the newest build, and only after a second batch.
+
+    Args:
+        item: the item in the tracker.
+        timeline: of its script; one that stands for another device says nothing.
+        shown_again: whether a second batch on the newest build behaved as the first one.
+    """
+    if timeline.device or not item.is_claimable or not timeline.behaviours or timeline.segments[-1].ending in GAPS:
+        return None
+    newest, before = timeline.behaviours[-1], timeline.behaviours[:-1]
+    if newest.match == "as_reported":
+        return "closed_but_occurs" if item.was_fixed and shown_again else None
+    reported = max((place for place, one in enumerate(before) if one.match == "as_reported"), default=None)
+    if newest.match is None or reported is None or not _is_gone(before[reported], newest):
+        return None
+    if not all(later.confirmed for later in timeline.behaviours[reported + 1 :]):
+        return None
+    return "open_but_absent" if item.state == "open" else "fixed"
+
+
+def _is_gone(before: Segment, now: Segment) -> bool:
+    """Whether what was reported is gone, and no other wrong answer is in its place."""
+    if now.match == "as_expected" or (now.ending == "ok" and before.ending != "ok"):
+        return True
+    return before.ending == "signal" and now.ending == "exception"
 
 
 def withdrawn(status: Status, item: Tracked, *, has_own: bool) -> Status:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.oracles.finding import SEVERITIES
@@ -22,7 +23,6 @@ from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.named_operators import named_dtypes, named_operators
 from torch_embers.run import hunt
 from torch_embers.run.command import chosen_builds
-from torch_embers.run.work import Machine
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:

@@ -9,6 +9,12 @@ WITH shown AS (
     SELECT t.repo, n.number::BIGINT AS number, ['fix_test'] AS origins
     FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.same) AS n(number)
     WHERE k.validated_before IS NOT NULL GROUP BY ALL
+), timed AS ( -- what the script of the report does: own runs before shipped ones, the newest, as timeline/stored.py; no gaps
+    SELECT repo, number, list({versions: versions, ending: ending, what: what, runs: runs, confirmed: confirmed, match: match,
+                               flip: flip, at_fix: at_fix} ORDER BY place) AS segments
+    FROM (FROM timelines QUALIFY dense_rank() OVER (
+        PARTITION BY repo, number ORDER BY provenance = 'shipped', decided_at DESC, environment, script) = 1)
+    WHERE ending NOT IN ('lacks_api', 'cannot_run') GROUP BY ALL
 ), stated AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL
 )
@@ -18,12 +24,14 @@ SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title,
        list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
        coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases,
        list_distinct(coalesce(s.origins, []) || coalesce(f.origins, [])) AS origins,
-       v.verdict, v.release, v.verdict_speaks_of, v.another_occurs, concat_ws(chr(10), i.title, k.summary, s.code) AS words
+       v.verdict, v.release, v.verdict_speaks_of, v.another_occurs,
+       coalesce(m.segments, []) AS segments, concat_ws(chr(10), i.title, k.summary, s.code) AS words
 FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN shown s USING (repo, number)
 LEFT JOIN seen f USING (repo, number)
 LEFT JOIN stated t USING (repo, number)
+LEFT JOIN timed m USING (repo, number)
 LEFT JOIN item_classes l USING (repo, number)
 LEFT JOIN ({item_verdicts}) v USING (repo, number)
 {dispositions}

@@ -25,7 +25,9 @@ SORTS = {
     "comments": "comments",
     "reactions": "reactions",
 }
-ORIGINS = ("curated", "fix_test", "extracted", "synthesized", "own")
+ORIGINS = ("curated", "fix_test", "synthesized", "own")
+SIGNAL = "s.ending IN ('signal', 'mixed') AND contains(s.what, 'SIG')"
+"""Whether a segment ``s`` of a timeline has a signal, also as one of mixed endings."""
 DISPOSITIONS = "item_dispositions"
 """The view that says why items were closed; databases of earlier releases lack it."""
 
@@ -49,6 +51,12 @@ class ItemFilter:
     backend: str | None = None
     has_case: bool | None = None
     origin: str | None = None
+    flips: bool = False
+    """The script of the report behaves otherwise from some release on; another wording alone is no flip."""
+    as_reported_on: str | None = None
+    """Release on which it shows what was reported."""
+    crash_gone: bool = False
+    """It died by a signal on some release, and does not on the newest."""
     sort: str = "number"
     descending: bool = False
     limit: int | None = None
@@ -158,6 +166,7 @@ def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
         _add_plain(conditions, wanted)
         _add_verdicts(conditions, wanted)
         _add_words(conditions, wanted, base)
+        _add_timeline(conditions, wanted)
         direction = "DESC" if wanted.descending else "ASC"
         order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
         found = conditions.rows(base, order, wanted.limit)
@@ -218,6 +227,20 @@ def _add_verdicts(conditions: _Conditions, wanted: ItemFilter) -> None:
             f"list_distinct(list_filter({verdicts}, lambda v: v <> 'untestable')) = ['absent']",
             _release(conditions, wanted.absent_on),
         )
+
+
+def _add_timeline(conditions: _Conditions, wanted: ItemFilter) -> None:
+    """Conditions on what the script of an item's report does."""
+    if wanted.flips:
+        conditions.add("list_bool_or([s.flip IN ('ending', 'class', 'value') FOR s IN segments])")
+    if wanted.as_reported_on:
+        releases = "SELECT DISTINCT unnest(versions) FROM timelines"
+        release = conditions.known("release with a timeline", wanted.as_reported_on, releases)
+        reported = "[s.match = 'as_reported' AND list_contains(s.versions, ?) FOR s IN segments]"
+        conditions.add(f"list_bool_or({reported})", release)
+    if wanted.crash_gone:
+        signals = f"[{SIGNAL} FOR s IN segments]"
+        conditions.add(f"list_bool_or({signals}) AND NOT list_last({signals})")
 
 
 def _release(conditions: _Conditions, build: str) -> str:

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from torch_embers.store.export import Exported
     from torch_embers.store.status import Status
 
-
 HEADINGS = {
     "items": "Items",
     "labels": "Labels (items with a class)",

@@ -59,13 +59,26 @@ _OUTCOMES = """
     FROM latest_verdicts v
     JOIN cases c ON c.case_hash = v.case_hash AND c.current
     JOIN case_items i ON i.case_hash = v.case_hash
-    WHERE v.verdict = 'occurs' AND v.provenance = 'own' ORDER BY ALL"""
+    WHERE v.verdict = 'occurs' AND v.provenance = 'own'
+    UNION
+    SELECT t.repo, t.number,
+        CASE t.ending WHEN 'signal' THEN t.what WHEN 'exception' THEN t.what || ': ' || t.shown
+            WHEN 'timeout' THEN 'hang' WHEN 'out_of_memory' THEN 'memory' WHEN 'ok' THEN 'mismatch' END,
+        [], '', 'script ' || t.script, t.versions[-1]
+    FROM timelines t
+    ANTI JOIN (SELECT repo, number FROM case_items JOIN cases USING (case_hash) WHERE current) c USING (repo, number)
+    WHERE t.match = 'as_reported' AND t.provenance = 'own' AND (t.ending <> 'ok' OR EXISTS (
+        FROM timelines e WHERE e.match = 'as_expected' AND e.environment = t.environment
+        AND e.repo = t.repo AND e.number = t.number AND e.script = t.script))
+    ORDER BY ALL"""
+"""What cases showed, and what scripts did as their reports say. That a script prints what its report quotes shows a
+wrong value only where it prints what the report expects elsewhere. Where a case speaks, no script does."""
 
 
 def execution_outcomes(
     connection: duckdb.DuckDBPyConnection, labeller: Labeller | None = None
 ) -> dict[Key, list[WeakLabel]]:
-    """What runs say of items: the votes of each case whose newest verdict on some build is that its bug occurs.
+    """What runs say of items: the votes of each case whose bug occurs on some build, and of each script as reported.
 
     A run that showed several items' bug votes on each of them. Where a verdict does not tell what was seen, what the
     case declares counts, if that is but one thing. Each function votes once for an item.

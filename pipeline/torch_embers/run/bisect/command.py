@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.run import shipped
@@ -15,7 +16,6 @@ from torch_embers.run.bisect.request import check
 from torch_embers.run.bisect.searching import Bisector
 from torch_embers.run.bisect.sources import Sources
 from torch_embers.run.bisect.subjects import subject_of
-from torch_embers.run.work import Machine
 
 if TYPE_CHECKING:
     from torch_embers.progress import Progress

@@ -22,25 +22,25 @@ from torch_embers.run.verdict import (
     SKIP,
     Control,
     Observation,
-    Rules,
     decide,
     last_line,
     planned,
     speaks_of_script,
 )
 from torch_embers.sandbox.runner import Attempt
+from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.work import Machine
     from torch_embers.progress import Progress
     from torch_embers.repro.case import Case
     from torch_embers.run.bisect.replies import Measure
     from torch_embers.run.bisect.search import History
     from torch_embers.run.verdict import Decision
-    from torch_embers.run.work import Machine
     from torch_embers.sandbox.runner import RunResult
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer

@@ -9,7 +9,10 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers.builds.registry import CURRENT, BuildError
 from torch_embers.run.bisect.replies import reply_of
-from torch_embers.run.verdict import Control, Decision, Rules
+from torch_embers.run.verdict import (
+    Control,
+    Decision,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from torch_embers.run.bisect.search import Reply
     from torch_embers.run.matrix import Entry
     from torch_embers.run.verdict import ControlKind, Verdict
+    from torch_embers.statistics.absence import Rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from torch_embers.run.bisect.search import Reply
-from torch_embers.run.verdict import lower_bound
+from torch_embers.statistics.absence import lower_bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.run.bisect.rules import SearchRules
-    from torch_embers.run.verdict import Control, Decision, Rules
+    from torch_embers.run.verdict import (
+        Control,
+        Decision,
+    )
+    from torch_embers.statistics.absence import Rules
 
 
 def missed(control: Control, runs: int, rules: Rules) -> float:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.registry import Registry
+from torch_embers.builds.work import WHOLE, Machine
 from torch_embers.run import state as states
 from torch_embers.run.command import chosen_builds
 from torch_embers.run.fix_tests.trial import TrialRequest, run_trials
-from torch_embers.run.work import WHOLE, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from torch_embers.builds.work import Shard
     from torch_embers.progress import Progress
     from torch_embers.run.fix_tests.trial import Draw
-    from torch_embers.run.work import Shard
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 

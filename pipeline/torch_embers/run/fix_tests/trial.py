@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from torch_embers.builds.registry import placed_here
+from torch_embers.builds.work import WHOLE, Work, note_builds
 from torch_embers.mine.git.first_release import EXACT
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.doubts import FixTest
-from torch_embers.run.batch import PROFILES, Batch
+from torch_embers.run.batch import PRELOADS, PROFILES, Batch
 from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, reason_of, with_doubt
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
-from torch_embers.run.work import WHOLE, Work
 from torch_embers.sandbox.runner import Attempt, RunResult
 from torch_embers.store import rows
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
+    from torch_embers.builds.work import Machine, Shard
     from torch_embers.mine.git.first_release import Evidence
     from torch_embers.progress import Progress
-    from torch_embers.run.work import Machine, Shard
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
@@ -135,7 +135,7 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
     sample = drawn(_tests(store, request.repo, request.draw), request.draw)
     tests = [test for test in sample if request.shard.has(test.case.hash)]
     ledger = Ledger(store, writer)
-    environments = ledger.note_builds(map(placed_here, request.builds))
+    environments = note_builds(writer, map(placed_here, request.builds))
     of_release: dict[str, list[Build]] = defaultdict(list)
     for build in request.builds:
         of_release[build.public_version].append(build)
@@ -143,7 +143,7 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
     made = 0
     for wanted in (_around, _around, _older, _newest, _since_when, _everywhere):
         ran = _ran(store, request.repo, tests)
-        todo: list[Work] = []
+        todo: list[Work[Case]] = []
         again = _waited(store)
         for test in tests:
             have = ran.get(test.case.hash, {})
@@ -151,16 +151,17 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
                 for build in of_release[release.public_version]:
                     place = build.identity, environments[build.identity]
                     if place not in have or (test.case.hash, *place) in again:
-                        todo.append(Work(test.case, build, _attempt(str(len(todo)), test.case)))
+                        attempt = _attempt(str(len(todo)), test.case)
+                        todo.append(Work(test.case, build, attempt, PROFILES["fix_test"], PRELOADS["fix_test"]))
         progress.expects(made + len(todo))
         for name, count in Counter(work.build.name for work in todo).items():
             progress.said(f"{name}: {count} tests")
         try:
             for work, result in machine.make(todo, request.jobs):
                 place = work.build.identity, environments[work.build.identity]
-                batch = Batch(work.case, work.build, place[1], 0)
-                number = int((work.case.hash, *place) in again)
-                ledger.keep(batch, work.attempt, result, observe(work.case, result), number)
+                batch = Batch(work.subject, work.build, place[1], 0)
+                number = int((work.subject.hash, *place) in again)
+                ledger.keep(batch, work.attempt, result, observe(work.subject, result), number)
                 progress.advanced(1)
         finally:  # Ctrl-C, too, keeps what was reached
             ledger.commit()

@@ -76,6 +76,7 @@ CREATE TABLE timelines (
     number INTEGER NOT NULL,
     script VARCHAR NOT NULL,
     environment VARCHAR NOT NULL,
+    device VARCHAR,
     place INTEGER NOT NULL,
     versions VARCHAR[] NOT NULL,
     ending VARCHAR NOT NULL,
@@ -95,6 +96,7 @@ COMMENT ON COLUMN timelines.repo IS 'Repository as owner/name.';
 COMMENT ON COLUMN timelines.number IS 'Number of the issue.';
 COMMENT ON COLUMN timelines.script IS 'Hash of the script.';
 COMMENT ON COLUMN timelines.environment IS 'Key of the environment (environments); that of the machine which made the shipped facts for these.';
+COMMENT ON COLUMN timelines.device IS 'As in scripts, of the script that ran.';
 COMMENT ON COLUMN timelines.place IS 'Place of the segment, from 0 for the oldest builds.';
 COMMENT ON COLUMN timelines.versions IS 'Releases of the segment, the oldest first.';
 COMMENT ON COLUMN timelines.ending IS 'As in observations; mixed where runs on one build end differently.';
@@ -108,3 +110,11 @@ COMMENT ON COLUMN timelines.flip IS 'Kind of the border to the segment before: e
 COMMENT ON COLUMN timelines.at_fix IS 'Whether the border is at the release that has the known fix; NULL where no fix is known or it is none of the borders.';
 COMMENT ON COLUMN timelines.provenance IS 'own or shipped.';
 COMMENT ON COLUMN timelines.decided_at IS 'When (UTC).';
+
+COMMENT ON COLUMN announcements.kind IS 'regressed, fixed, closed_but_occurs, open_but_absent, flapping, or flip: the script of the report behaves otherwise.';
+COMMENT ON TABLE reductions IS 'Minimisations of the scripts of reports: what came of each.';
+COMMENT ON COLUMN reductions.name IS 'The report, as owner/name#number.';
+COMMENT ON COLUMN reductions.build IS 'The newest build on which its behaviour was to be kept (builds.build).';
+COMMENT ON COLUMN reductions.script IS 'Hash of the script (scripts.script): a changed one is tried again.';
+COMMENT ON COLUMN reductions.detail IS 'What the script does, or why it cannot be minimised here.';
+COMMENT ON COLUMN reductions.characters IS 'Characters of the script.';

@@ -12,23 +12,27 @@ from collections import defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
 
+from torch_embers.builds.registry import environment_key
 from torch_embers.errors import InputError
+from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
-from torch_embers.run.batch import PRELOADS, PROFILES
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import REVIEWED
 from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
+from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.registry import Build, Placed, Registry
     from torch_embers.progress import Progress
-    from torch_embers.repro.case import Case
     from torch_embers.sandbox.proof import Proof
     from torch_embers.sandbox.runner import RunResult
+    from torch_embers.store.writer import Writer
+
+Subject = TypeVar("Subject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +67,21 @@ WHOLE = Shard()
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Work(Generic[Subject]):
     """One attempt of a script on a build.
 
     Attributes:
+        subject: what the script is of: a case, the test of a fix.
         attempt: its key is one of its own among the attempts that are made together.
+        profile: of the sandbox.
+        preload: modules that its zygote imports.
     """
 
-    case: Case
+    subject: Subject
     build: Build
     attempt: Attempt
-
-    @property
-    def profile(self) -> str:
-        """Profile of the sandbox."""
-        return PROFILES[self.case.origin]
-
-    @property
-    def preload(self) -> tuple[str, ...]:
-        """Modules that its zygote imports."""
-        return PRELOADS.get(self.case.origin, PRELOAD)
+    profile: str
+    preload: tuple[str, ...] = PRELOAD
 
 
 class Wanted(Protocol):
@@ -121,7 +120,12 @@ class Machine:
     warned: bool = False
 
     def runner(
-        self, build: Build, profile: str = REVIEWED, preload: tuple[str, ...] = PRELOAD, start: float | None = None
+        self,
+        build: Build,
+        profile: str = REVIEWED,
+        preload: tuple[str, ...] = PRELOAD,
+        start: float | None = None,
+        seed: int | None = None,
     ) -> Runner:
         """What makes runs on a build.
 
@@ -130,6 +134,7 @@ class Machine:
             profile: of the sandbox.
             preload: modules that its zygotes import.
             start: seconds in which a zygote must be ready; None for the usual number.
+            seed: hash seed of its zygotes; None for random ones.
 
         Raises:
             SandboxError: the sandbox cannot give what the profile promises.
@@ -137,7 +142,15 @@ class Machine:
         if profile == REVIEWED and not self.warned:
             warn_without_sandbox(doctor.prove(), self.progress, unsandboxed=self.unsandboxed)
             self.warned = True
-        return Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self.unsandboxed, start=start)
+        return Runner(
+            build.python,
+            profile,
+            doctor.prove(),
+            preload=preload,
+            unsandboxed=self.unsandboxed,
+            start=start,
+            seed=seed,
+        )
 
     @contextmanager
     def on(
@@ -166,13 +179,13 @@ class Machine:
                 for (identity, profile, preload), members in by_kind.items()
             ]
 
-    def make(self, works: Iterable[Work], jobs: int) -> Iterator[tuple[Work, RunResult]]:
+    def make(self, works: Iterable[Work[Subject]], jobs: int) -> Iterator[tuple[Work[Subject], RunResult]]:
         """Make attempts, build by build, ``jobs`` at a time; each with its result as it comes.
 
         Raises:
             BuildError, SandboxError: as of their makers.
         """
-        by_build: dict[str, list[Work]] = defaultdict(list)
+        by_build: dict[str, list[Work[Subject]]] = defaultdict(list)
         for work in works:
             by_build[work.build.identity].append(work)
         for own in by_build.values():
@@ -191,3 +204,19 @@ def warn_without_sandbox(proof: Proof, progress: Progress, *, unsandboxed: bool)
     reason = next(iter(proof.missing.values()))
     how = f"without {', '.join(proof.missing)}" if proof.held else "without a sandbox, with all your rights"
     progress.said(f"WARNING: reviewed cases run {how} ({reason}); see `embers doctor`")
+
+
+def note_builds(writer: Writer, builds: Iterable[Placed]) -> dict[str, str]:
+    """Write builds and where they run; return the environment's key by the build's identity."""
+    keys, noted, where = {}, [], {}
+    moment = now_utc()
+    for placed in builds:
+        build, key = placed.build, environment_key(placed.where.items())
+        keys[build.identity] = key
+        where[key] = {"environment": key, **placed.where, "seen_at": moment}
+        same = {name: getattr(build, name) for name in ("name", "version", "git_commit", "channel", "platform")}
+        noted.append({"build": build.identity, **same, "python": build.python_version, "seen_at": moment})
+    with writer.transaction() as connection:
+        rows.replace(connection, "environments", ("environment",), list(where.values()))
+        rows.replace(connection, "builds", ("build",), noted)
+    return keys

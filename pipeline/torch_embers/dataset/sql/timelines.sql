@@ -1,0 +1,8 @@
+-- What does the script of each report do on which builds? Own runs of a report go before shipped ones.
+SELECT
+    repo, number, script, environment, place, versions, ending, file_names(what) AS what,
+    runs, confirmed, match, flip, at_fix, decided_at, provenance
+FROM timelines
+ANTI JOIN gone USING (repo, number)
+QUALIFY provenance = 'own' OR NOT bool_or(provenance = 'own') OVER (PARTITION BY repo, number)
+ORDER BY repo, number, environment, place

@@ -1,0 +1,326 @@
+"""What a run of a script showed, looked for in the text of its report: as reported, as expected, or neither.
+
+Only what was observed is looked for. A run that raises is looked for by its exception, one that dies by its signal, one
+that does not end by the words of the title, one that ends by what it printed.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_embers.timeline.behaviour import (
+    CONSTANT,
+    DECIMAL,
+    INTEGER,
+    Token,
+    alike,
+    last_unit,
+    plain,
+    short_class,
+    tokens,
+    words,
+)  # fmt: skip
+from torch_embers.timeline.model import GAPS, Observation
+from torch_embers.timeline.passages import Passage, Side, passages, pattern, rules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from torch_embers.extract.script import ReportText
+    from torch_embers.timeline.model import Match, Segment
+
+LEAST_WORDS = 4
+"""Words in a row that a message of the report shares with the observed one; all of a shorter message."""
+_SHARED = 0.6
+"""Share of the words of the shorter message that both have, in order."""
+_WORDS_COMPARED = 60
+_TRIVIAL = frozenset({"0", "1", "-1", "-0", "True", "False", "None", "nan", "-nan", "inf", "-inf"})
+_EXACT_DIGITS = 5
+"""Digits of a single number that no other run prints by chance."""
+_MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
+_TENSOR_LINES = 200
+_UNPRINTED = re.compile(
+    r"Warning\b|^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
+)
+
+
+class Found(NamedTuple):
+    """Something observed that stands in the report: on which side, and what and where in words."""
+
+    side: Side
+    evidence: str
+
+
+def matched(
+    found: Sequence[Segment], by_version: Mapping[str, Sequence[Observation]], text: ReportText
+) -> list[Segment]:
+    """Say of each segment that is no gap whether it is as the report says.
+
+    Args:
+        found: the segments of a timeline.
+        by_version: the runs on each release; those on the newest one of a segment are looked for.
+        text: of the report.
+    """
+    said = passages(text)
+    made = []
+    for segment in found:
+        if segment.ending in GAPS:
+            made.append(segment)
+            continue
+        runs = dict.fromkeys(
+            replace(run, seed=0, frame="", threads=1)
+            for run in by_version[segment.versions[-1]]
+            if run.ending not in GAPS
+        )
+        each = [_of_run(run, said) for run in list(runs)[:_MOST_RUNS]]
+        match, evidence = min(each, key=lambda one: ("as_reported", "as_expected", "other").index(one[0]))
+        made.append(replace(segment, match=match, evidence=evidence))
+    return made
+
+
+def with_quoted_errors(
+    by_version: Mapping[str, Sequence[Observation]], text: ReportText
+) -> dict[str, list[Observation]]:
+    """The runs, where a name that the build has not is an exception if the report quotes that very error."""
+    missing = {run.message for runs in by_version.values() for run in runs if run.ending == "lacks_api"}
+    said = passages(text) if missing else []
+    quoted = {message: _missing_class(message) for message in missing}
+    is_quoted = {message for message, name in quoted.items() if name and _errors(name, message, said)}
+    return {
+        version: [
+            replace(run, ending="exception", what=quoted[run.message])
+            if run.ending == "lacks_api" and run.message in is_quoted
+            else run
+            for run in runs
+        ]
+        for version, runs in by_version.items()
+    }
+
+
+def _missing_class(message: str) -> str:
+    """The class of the exception that Python raises for a name that is not there; empty for another message."""
+    if "No module named" in message:
+        return "ModuleNotFoundError"
+    if "cannot import name" in message:
+        return "ImportError"
+    return "AttributeError" if "has no attribute" in message else ""
+
+
+def _of_run(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
+    """What one run is for the report, and the evidence."""
+    match run.ending:
+        case "exception":
+            return _decided(_errors(run.what, run.message, said))
+        case "signal":
+            return _decided(_signals(run.what, said))
+        case "timeout" | "out_of_memory":
+            title = [one for one in said if one.where == "title"]
+            return _decided(_named(rules().endings[run.ending], title if run.ending == "timeout" else said))
+        case _:
+            return _of_prints(run, said)
+
+
+def _decided(found: Sequence[Found]) -> tuple[Match, str]:
+    """The match that evidence gives; what stands on both sides decides nothing."""
+    sides = {one.side for one in found} - {"neither"}
+    if len(sides) != 1:
+        return "other", ""
+    first = next(one for one in found if one.side in sides)
+    return ("as_reported" if first.side == "reported" else "as_expected"), first.evidence
+
+
+# ---- exceptions --------------------------------------------------------------------------------------------------
+
+
+def _errors(name: str, message: str, said: Sequence[Passage]) -> list[Found]:
+    """Where the report has an exception: its class and enough words of its message, or those of the one inside it."""
+    for one, its_message in _with_inner(name, message):
+        found = [hit for passage in said for hit in _error_in(one, its_message, passage)]
+        if found:
+            return sorted(found, key=lambda hit: "differs" in hit.evidence)
+    return []
+
+
+def _with_inner(name: str, message: str) -> Iterator[tuple[str, str]]:
+    yield short_class(name), message
+    for found in pattern(rules().errors.inner).finditer(message[:4000]):
+        yield short_class(found[1] or found[3]), found[2] or found[4]
+
+
+def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
+    ours = words(message)[:_WORDS_COMPARED]
+    if not name or not ours:
+        return
+    for place in re.finditer(rf"\b{re.escape(name)}\b[:(`'\"\s]{{0,6}}", passage.text[:200_000]):
+        rest = passage.text[place.end() : place.end() + len(message) + 400]
+        theirs = words(rest.partition("\n\n")[0])[: len(ours) + 30]
+        line = words(rest.partition("\n")[0])
+        blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+        shared, longest = sum(block.size for block in blocks), max(block.size for block in blocks)
+        shorter = max(min(len(ours), len(line) or len(theirs)), 1)
+        if longest < min(LEAST_WORDS, len(ours)) or shared < _SHARED * shorter:
+            continue
+        if len(ours) < LEAST_WORDS and theirs[: len(ours)] != ours:
+            continue
+        is_whole = theirs[: len(ours)] == ours and len(line) <= len(ours)
+        reported = " ".join(rest.partition("\n")[0].split())[:160]
+        differs = "" if is_whole else f"; the message differs: the report has '{reported}'"
+        evidence = f"{name} and {shared} of {len(ours)} words of its message: {passage.where}{differs}"
+        yield Found(passage.side, evidence)
+
+
+# ---- signals and endings --------------------------------------------------------------------------------------------
+
+
+def _signals(name: str, said: Sequence[Passage]) -> list[Found]:
+    names = rules().signals
+    return [one for one in _named(f"{names.get(name, re.escape(name))}|{names['any']}", said) if one.side == "reported"]
+
+
+def _named(names: str, said: Sequence[Passage]) -> list[Found]:
+    hits = ((passage, pattern(names).search(passage.text)) for passage in said)
+    return [Found(passage.side, f"'{hit[0]}': {passage.where}") for passage, hit in hits if hit]
+
+
+# ---- printed values --------------------------------------------------------------------------------------------------
+
+
+class _Printed:
+    """What a run printed, ready to be searched.
+
+    A comparison of a report's number with a printed one is never looser than the digits that both print.
+    """
+
+    def __init__(self, printed: str) -> None:
+        self._tokens = tokens(printed)[-_MOST_TOKENS:]
+        self._steps = _MOST_STEPS
+
+    def has(self, wanted: Sequence[Token]) -> bool:
+        """Whether these words and values were printed one behind the other."""
+        own = self._tokens
+        for start in range(len(own) - len(wanted) + 1):
+            length = 0
+            while length < len(wanted) and _equal(wanted[length], own[start + length]):
+                length += 1
+            self._steps -= length + 1
+            if length == len(wanted):
+                return True
+            if self._steps < 0:
+                return False
+        return False
+
+
+def _equal(one: Token, other: Token) -> bool:
+    if one.kind != other.kind or one.kind != DECIMAL:
+        return one.kind == other.kind and one.text == other.text
+    x, y = float(one.text), float(other.text)
+    return x == y or (bool(x) == bool(y) and alike(one, other) and abs(x - y) <= 1.01 * last_unit(one, other))
+
+
+class _Item(NamedTuple):
+    """A line of an output, or a tensor of it."""
+
+    tokens: tuple[Token, ...]
+    is_tensor: bool
+
+    @property
+    def values(self) -> list[str]:
+        return [token.text for token in self.tokens if token.kind in (INTEGER, DECIMAL, CONSTANT)]
+
+    @property
+    def telling(self) -> set[str]:
+        """The values that not every second run prints."""
+        return {
+            value
+            for value in self.values
+            if value.rstrip(".0") not in ("", "-") and value.split(".0")[0].rstrip(".") not in _TRIVIAL
+        }
+
+
+def _of_prints(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
+    printed = _Printed(run.printed)
+    hits: dict[Side, list[Found]] = {"reported": [], "expected": []}
+    missed = 0
+    for name, message in _with_inner("", run.printed):
+        hits["reported"] += [one for one in _errors(name, message, said) if one.side == "reported" and name]
+    for passage in said:
+        if passage.side == "neither" or pattern(rules().errors.traceback).search(passage.text):
+            continue
+        if passage.label:
+            is_printed = all(printed.has(tokens(label)) for label in passage.label.split("\n") if tokens(label))
+            if is_printed is passage.label.endswith("\n"):  # the script itself prints the label, or it does not
+                continue
+        items = _items(passage)
+        if not items or not _tells(items):
+            continue
+        if all(printed.has(item.tokens) for item in items):
+            hits[passage.side].append(Found(passage.side, f"{_quoted(items)}: {passage.where}"))
+        elif passage.side == "reported" and passage.kind == "output" and passage.where.endswith("body"):
+            missed += 1
+    if hits["reported"] and len(hits["reported"]) >= missed:
+        return "as_reported", hits["reported"][0].evidence
+    if hits["expected"] and not hits["reported"]:
+        return "as_expected", hits["expected"][0].evidence
+    return "other", ""
+
+
+def _items(passage: Passage) -> list[_Item]:
+    """What a run would print that does as the passage says."""
+    text = plain(passage.text)
+    made = [_Item(tuple(tokens(one)), is_tensor=True) for one in _tensors(text)]
+    if passage.kind == "output":
+        lines = [line for line in _without_tensors(text).split("\n") if not _UNPRINTED.search(line)]
+        found = [_Item(tuple(tokens(line)), is_tensor=False) for line in lines]
+        made += [item for item in found if item.values or len(item.tokens) >= LEAST_WORDS]
+    elif not made:
+        quotes = re.findall(r"`([^`\n]+)`", text) if passage.kind == "sentence" else [text]
+        found = [_Item(tuple(tokens(one)), is_tensor=False) for one in quotes]
+        made += [item for item in found if item.values and all(token.is_value for token in item.tokens)]
+    with_values = [item for item in made if item.values]
+    return (with_values or made)[:_MOST_ITEMS]
+
+
+def _tells(items: Sequence[_Item]) -> bool:
+    """Whether a run cannot print all this by chance."""
+    telling = set().union(*(item.telling for item in items))
+    if len(telling) > 1 or any(item.is_tensor and (len(item.values) > 1 or item.telling) for item in items):
+        return True
+    if any(sum(map(str.isdigit, value)) >= _EXACT_DIGITS for value in telling):
+        return True
+    return any(sum(not token.is_value for token in item.tokens) >= LEAST_WORDS for item in items)
+
+
+def _tensor_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the tensors of a text begin and end."""
+    done = 0
+    for found in re.finditer(r"\btensor\(", text):
+        if found.start() < done:
+            continue
+        depth, end = 1, found.end()
+        for mark in re.finditer(r"[()]", text[end : end + 100_000]):
+            depth += 1 if mark[0] == "(" else -1
+            if depth == 0:
+                done = end + mark.end()
+                yield found.start(), done
+                break
+
+
+def _tensors(text: str) -> list[str]:
+    return [text[start:end] for start, end in _tensor_spans(text)]
+
+
+def _without_tensors(text: str) -> str:
+    kept, done = [], 0
+    for start, end in _tensor_spans(text):
+        # the words before a tensor are its label
+        kept.append(text[done : text.rfind("\n", done, start) + 1 or done])
+        done = end
+    return "".join((*kept, text[done:]))
+
+
+def _quoted(items: Sequence[_Item]) -> str:
+    shown = " ".join(token.text for token in items[0].tokens)
+    return f"'{shown[:80]}'" + f" and {len(items) - 1} more" * (len(items) > 1)

@@ -1,0 +1,275 @@
+"""The passages of a report in which it shows or says what a run did, each on a side: outputs, comments, sentences."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Literal
+
+from torch_embers.link.markdown import fence
+from torch_embers.toml_models import Entry, Explained, load
+
+if TYPE_CHECKING:
+    from torch_embers.extract.script import ReportText
+
+FILE = "match.toml"
+Side = Literal["expected", "reported", "neither"]
+LONGEST_LINE = 2000
+_LABEL = 80
+"""Characters of a line that may be a label of what follows it."""
+_LONGEST_CODE = 50_000
+_HEADING = re.compile(r" {0,3}(?:#{1,6}\s+(?P<a>.*?)[\s#:]*|\*\*(?P<b>[^*]{1,80})\*\*:?\s*)$")
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*])")
+_CLAUSE = re.compile(r"(?<=[.;,])\s|\s(?=(?:but|however|instead|while|whereas)\b)", re.IGNORECASE)
+_QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
+_QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\b\w*(?:Error|Exception|Warning)\b: .*")
+_VALUE = re.compile(r"(?=tensor\(|[-+]?\d|\[|\bnan\b|\binf\b|\bTrue\b|\bFalse\b)")
+_TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\)|^[\w.]*(?:Error|Exception|Unsupported): ")
+_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:|\$ )(?:\s|$)")
+_OUT = re.compile(r"\s*Out\[\d+\]: ?")
+_COMMENT = re.compile(r"(?:^|\s)#+ ?(.*)$")
+_CODE = re.compile(
+    r"\s*(?:import |from \w+(?:\.\w+)* import |def |class |for .*:|if .*:|with .*:|while .*:|return\b|print\(|@"
+    r"|[\w.,\[\] ]+ = (?!tensor\(|[-+\d]|\[|nan|inf|True|False)|[a-z_]\w*(?:\.\w+)+\()"
+)
+
+
+class _Sides(Explained):
+    expected: str
+    reported: str
+    negated: str
+    aside: str
+    environment: str
+
+
+class _Errors(Explained):
+    inner: str
+    traceback: str
+
+
+class Rules(Entry):
+    """The whole of data/match.toml; its patterns as texts."""
+
+    sides: _Sides
+    signals: dict[str, str]
+    endings: dict[str, str]
+    errors: _Errors
+
+
+@cache
+def rules() -> Rules:
+    """Read the file.
+
+    Raises:
+        InputError: it is missing or an entry is wrong.
+    """
+    return load(Rules, FILE)
+
+
+@cache
+def pattern(text: str) -> re.Pattern[str]:
+    """A pattern of the file, ready to search."""
+    return re.compile(text, re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a report.
+
+    Attributes:
+        text: of it.
+        kind: what it is; a comment is one of code.
+        side: on which the words of the report put it.
+        where: in words, for people.
+        label: the words that put it there, where they stand among the output itself.
+    """
+
+    text: str
+    kind: Literal["output", "comment", "sentence"]
+    side: Side
+    where: str
+    label: str = ""
+
+
+def passages(text: ReportText) -> list[Passage]:
+    """All passages of a report that show or say what a run did or should do; its code is none, but for its comments.
+
+    Takes time in proportion to the length of the text.
+    """
+    made = [Passage(text.title, "sentence", side_of(text.title, "reported"), "title")]
+    made += _Reader("body", "reported").read(text.body)
+    for place, comment in enumerate(text.comments, start=1):
+        is_aside = pattern(rules().sides.aside).search(comment)
+        made += _Reader(f"comment {place}", "neither" if is_aside else "reported").read(comment)
+    return made
+
+
+def side_of(sentence: str, default: Side) -> Side:
+    """On which side a sentence, heading or label puts what it speaks of: what it quotes is not asked."""
+    own = _QUOTED.sub(" ", sentence[:LONGEST_LINE])
+    sides = rules().sides
+    expected, reported, negated, aside = (
+        bool(pattern(one).search(own)) for one in (sides.expected, sides.reported, sides.negated, sides.aside)
+    )
+    if negated or aside or (expected and reported) or (reported and default == "expected") or default == "neither":
+        return "neither"
+    return "expected" if expected else "reported" if reported else default
+
+
+class _Reader:
+    """Reads one text of a report line by line."""
+
+    def __init__(self, where: str, side: Side) -> None:
+        self._where = where
+        self._base: Side = side
+        self._section: Side = side
+        self._is_skipped = False
+        self._introduction = ""
+        self._paragraph: list[str] = []
+        self._made: list[Passage] = []
+
+    def read(self, text: str) -> list[Passage]:
+        marks, info = "", ""
+        block: list[str] = []
+        for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+            found = fence(line)
+            if marks:
+                if found and found.closes(marks):
+                    self._block(block, info)
+                    marks = ""
+                else:
+                    block.append(line)
+            elif found and found.opens:
+                self._end_paragraph()
+                marks, block, info = found.marks, [], found.info.strip().lower()
+            else:
+                self._prose(_QUOTE.sub("", line[:LONGEST_LINE]))
+        self._block(block, info) if marks else self._end_paragraph()
+        return self._made
+
+    def _prose(self, line: str) -> None:
+        if heading := _HEADING.match(line):
+            self._end_paragraph()
+            words = heading["a"] or heading["b"] or ""
+            self._section = side_of(words, self._base)
+            self._is_skipped = bool(pattern(rules().sides.environment).search(words.strip()))
+            self._introduction = ""
+        elif line.strip():
+            self._paragraph.append(line)
+        else:
+            self._end_paragraph()
+
+    def _end_paragraph(self) -> None:
+        lines, self._paragraph = self._paragraph, []
+        if not lines:
+            return
+        self._introduction = _CLAUSE.split(lines[-1].strip())[-1]
+        if self._is_skipped:
+            return
+        if any(_TRACEBACK.search(line) for line in lines):  # an output without a fence
+            self._output(lines)
+            return
+        for sentence in _SENTENCE.split(" ".join(line.strip() for line in lines)):
+            side = side_of(sentence, self._section)
+            self._made.append(Passage(sentence, "sentence", side, self._where))
+
+    def _block(self, lines: list[str], info: str) -> None:
+        introduction, self._introduction = self._introduction, ""
+        if self._is_skipped:
+            return
+        side = side_of(introduction, self._section)
+        if any(map(_PROMPT.match, lines)):
+            self._output([_OUT.sub("", line) for line in lines if not _PROMPT.match(line)], side)
+            return
+        code = _length_of_code(lines, info)
+        self._comments(lines[:code], side)
+        self._output(lines[code:], side)
+
+    def _comments(self, lines: list[str], side: Side) -> None:
+        current: Side | None = None
+        for line in lines:
+            found = _COMMENT.search(line[:LONGEST_LINE])
+            if not found:
+                current = None
+                continue
+            own = side_of(found[1], current or side)
+            is_alone = line.lstrip().startswith("#")
+            self._made.append(Passage(found[1], "comment", own, f"a comment of the code, {self._where}"))
+            current = own if is_alone else None
+
+    def _output(self, lines: list[str], side: Side | None = None) -> None:
+        """One passage, or one for each label in it; with labels also the whole, as the labels may be printed."""
+        side = side or self._section
+        parts: list[tuple[Side, str, list[str]]] = [(side, "", [])]
+        for line in lines:
+            label = _label(line)
+            if label:
+                parts.append((side_of(label, self._base), label, []))
+            parts[-1][2].append(line)
+        where = f"an output in the {self._where}" if self._where == "body" else f"an output in {self._where}"
+        if len(parts) > 1:
+            labels = "\n".join(label for _, label, _ in parts if label)
+            self._made.append(Passage("\n".join(lines), "output", side, where, labels))
+        for own, label, some in parts:
+            if any(line.strip() for line in some):
+                self._made.append(Passage("\n".join(some), "output", own, where, label and f"{label}\n"))
+
+
+def _label(line: str) -> str:
+    """The words of an output's line that name a side of what follows; empty where it names none."""
+    if _TRACEBACK.search(line) or line.lstrip().startswith("File "):
+        return ""
+    words = _VALUE.split(line[:_LABEL])[0]
+    if "Error" in words or not (
+        words.rstrip(" (\t").endswith((":", "=")) or words.lstrip().startswith(("#", "-", "="))
+    ):
+        return ""
+    sides = rules().sides
+    return words.strip() if any(pattern(one).search(words) for one in (sides.expected, sides.reported)) else ""
+
+
+def _length_of_code(lines: list[str], info: str) -> int:
+    """How many lines of a block are code; what is behind them is what the code printed."""
+    raised = next((place for place, line in enumerate(lines) if _TRACEBACK.search(line)), None)
+    if raised is not None:
+        return _length_of_code(lines[:raised], info) if raised else 0
+    text = "\n".join(lines)
+    if len(text) > _LONGEST_CODE:
+        return len(lines) if info.startswith("py") else 0
+    tree, end = _parsed(text), len(lines)
+    if isinstance(tree, int):  # the first line that is no Python may be the first of the output
+        end = tree - 1
+        tree = _parsed("\n".join(lines[:end]))
+    if isinstance(tree, ast.Module):
+        ends = [node.end_lineno or 0 for node in tree.body if not _is_value(node)]
+        if ends or not tree.body:
+            last = max(ends, default=0)
+            # a literal over several lines that breaks off is code, too
+            return len(lines) if any(map(_CODE.match, lines[last:])) else last
+        return 0
+    return len(lines) if info.startswith("py") or sum(map(bool, map(_CODE.match, lines))) > len(lines) / 4 else 0
+
+
+def _is_value(node: ast.stmt) -> bool:
+    """Whether a statement is nothing but a printed value."""
+    if not isinstance(node, ast.Expr):
+        return isinstance(node, ast.AnnAssign) and node.value is None
+    value = node.value
+    if isinstance(value, ast.Call):
+        name = value.func
+        return ast.unparse(name) in ("tensor", "array", "torch.Size", "Parameter")
+    return isinstance(value, ast.Constant | ast.Tuple | ast.List | ast.UnaryOp | ast.Name | ast.Attribute | ast.BinOp)
+
+
+def _parsed(text: str) -> ast.Module | int:
+    """The tree of a program, or the number of the line that is none."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return ast.parse(text)
+    except SyntaxError as error:
+        return max(error.lineno or 1, 1)
+    except (ValueError, RecursionError, MemoryError):
+        return 1

@@ -1,0 +1,180 @@
+"""A timeline in words: one sentence, one line of releases, and its details."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from torch_embers.timeline.model import GAPS, MIXED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from torch_embers.timeline.model import Segment, Timeline
+
+SUBJECT = "The report's script"
+WIDTH = 80
+_DIFF_LINES = 30
+_KIND = {"as_reported": "reported", "as_expected": "expected"}
+
+
+def sentence(timeline: Timeline) -> str:
+    """What the script of the report does on the releases, in one sentence without a full stop.
+
+    What a script that crashed or did as reported no longer does is called gone only where enough runs say so.
+    """
+    groups = _groups(timeline.segments)
+    about = f"The report is about {timeline.device}; on the CPU: " if timeline.device else ""
+    if not groups:
+        return f"{about}{SUBJECT} runs on none of {_releases(timeline.segments)}: {_gap(timeline.segments[0])}"
+    if len(groups) == 1:
+        return about + _alike(groups[0], timeline)
+    if len(groups) > 3:
+        changes = (
+            f"{SUBJECT} changes its behaviour {len(groups) - 1} times: {_does(groups[0][-1])} on {_span(groups[0])}"
+        )
+        return f"{about}{changes}; ...; {_since(groups[-1], groups[-2])}"
+    first = groups[0][-1]
+    opening = f"{SUBJECT}: {first.what}" if first.ending == "signal" else f"{SUBJECT} {_does(first)}"
+    clauses = [f"{opening} on {_span(groups[0])}"]
+    clauses += [f"{_does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
+    return about + "; ".join((*clauses, _since(groups[-1], groups[-2])))
+
+
+def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """The segments without gaps; those together that differ in nothing but wording."""
+    made: list[list[Segment]] = []
+    for segment in segments:
+        if segment.ending in GAPS:
+            continue
+        if made and segment.flip in (None, "wording"):
+            made[-1].append(segment)
+        else:
+            made.append([segment])
+    return made
+
+
+def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
+    """The sentence where nothing changes."""
+    last = group[-1]
+    count = sum(len(segment.versions) for segment in group)
+    gaps = [segment for segment in timeline.segments if segment.ending in GAPS]
+    where = f"on all {_count(count)}" if count > 1 else f"on {last.versions[0]}"
+    where += f" on which it runs ({len(_versions(gaps))} left out: {_gap(gaps[0])})" if gaps else ""
+    if last.match == "other":
+        neither = "that is neither what was reported nor what was expected"
+        return f"{SUBJECT} behaves the same {where}: it {_does(last)}; {neither}"
+    return f"{SUBJECT} {_does(last)} {where}"
+
+
+def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
+    """The clause of the newest releases."""
+    last, bad = group[-1], before[-1]
+    crashed = bad.ending == "signal"
+    if not crashed and bad.match != "as_reported":
+        return f"since {group[0].versions[0]} it {_does(last)}"
+    if last.ending == MIXED:
+        return f"on {_span(group)} it {_does(last)}"
+    if not last.confirmed:
+        runs = f"{last.runs} run" + "s" * (last.runs != 1)
+        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {_does(last)}"
+    gone = f"0 of {last.runs} runs {'crash' if crashed else 'do as reported'}"
+    return f"since {group[0].versions[0]} it {_does(last)} ({gone})"
+
+
+def _does(segment: Segment) -> str:
+    """What the script does on a segment, as a verb."""
+    kind = _KIND.get(segment.match or "")
+    as_said = f", as {kind}" if kind else ""
+    match segment.ending:
+        case "ok":
+            return f"prints the {kind} value" if kind else "ends without an error"
+        case "exception":
+            return f"raises the {kind} {segment.what}" if kind else f"raises {segment.what}"
+        case "signal":
+            return f"dies by {segment.what}{as_said}"
+        case "exit":
+            return f"exits with code {segment.what}{as_said}"
+        case "timeout":
+            return f"does not end in time{as_said}"
+        case "out_of_memory":
+            return f"needs too much memory{as_said}"
+        case _:
+            return f"does not always do the same ({segment.what}){as_said}"
+
+
+def _gap(segment: Segment) -> str:
+    return f"lacks {segment.what}" if segment.ending == "lacks_api" else f"cannot run: {segment.what}"
+
+
+def _versions(segments: Sequence[Segment]) -> list[str]:
+    return [version for segment in segments for version in segment.versions]
+
+
+def _span(segments: Sequence[Segment]) -> str:
+    versions = _versions(segments)
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def _count(number: int) -> str:
+    return f"{number} release" + "s" * (number != 1)
+
+
+def _releases(segments: Sequence[Segment]) -> str:
+    return _count(len(_versions(segments)))
+
+
+def strip(timeline: Timeline) -> str:
+    """One line of at most 80 columns: a letter for each release, a bar at each flip, and what the letters mean.
+
+    ``R`` is as reported, ``E`` as expected, ``-`` a gap; other behaviours are ``a``, ``b``, ...
+    """
+    letters, others = "", iter("abcdfghijklmnopqrstuvwxyz")
+    legend: dict[str, str] = {}
+    last = ""
+    for segment in timeline.segments:
+        name = _gap(segment) if segment.ending in GAPS else segment.what or "ok"
+        if segment.ending in GAPS:
+            letter = "-"
+        elif segment.match in _KIND:
+            letter = segment.match[3].upper()
+        else:
+            letter = last if last and segment.flip in (None, "wording") else next(others, "z")
+        if segment.ending not in GAPS:
+            letters += "|" * (segment.flip not in (None, "wording"))
+            last = letter
+        letters += letter * len(segment.versions)
+        legend.setdefault(letter, name)
+    versions = _versions(timeline.segments)
+    meaning = ", ".join(f"{letter} {name}" for letter, name in legend.items())
+    line = f"{versions[0]} {letters} {versions[-1]}  {meaning}"
+    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+
+
+def details(timeline: Timeline) -> list[str]:
+    """A line for each segment, with the evidence of its match, and what changes at each flip."""
+    lines: list[str] = []
+    before: Segment | None = None
+    for segment in timeline.segments:
+        if segment.ending in GAPS:
+            lines.append(f"{_span([segment])}: {_gap(segment)}")
+            continue
+        if before is not None and segment.flip:
+            is_at = (
+                "" if segment.at_fix is None else ", not" * (not segment.at_fix) + " at the release of the known fix"
+            )
+            lines.append(f"  {segment.flip} changes{is_at}")
+            lines += [f"  {line}" for line in _difference(before.shown, segment.shown)]
+        evidence = f" ({segment.evidence})" if segment.evidence else ""
+        lines.append(f"{_span([segment])}: {_does(segment)}{evidence}")
+        before = segment
+    return lines
+
+
+def _difference(before: str, after: str) -> Iterator[str]:
+    if not before and not after:
+        return
+    changed = list(unified_diff(before.split("\n"), after.split("\n"), n=1, lineterm=""))[2:]
+    yield from changed[:_DIFF_LINES]
+    if len(changed) > _DIFF_LINES:
+        yield f"... and {len(changed) - _DIFF_LINES} more lines"

@@ -1,0 +1,171 @@
+"""Rows of ``timelines``, derived from observations, scripts, texts of reports and what is known of their fixes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from packaging.version import Version
+
+from torch_embers import resources
+from torch_embers.extract.script import ReportText
+from torch_embers.normalize import now_utc
+from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.store import rows
+from torch_embers.timeline import match
+from torch_embers.timeline.model import GAPS, Observation, Segment
+from torch_embers.timeline.segments import segments
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    import duckdb
+
+    from torch_embers.store.writer import Writer
+
+OWN = "own"
+AT_ONCE = 100
+"""Items whose observations are held in memory at one time."""
+CUT_KNOWN_TO = timedelta(days=20)
+"""How far the day of a release's cut, where it is estimated, can be from the true one (data/fix_tests.toml)."""
+_OBSERVED = """
+SELECT script, environment, version, batch, zygote, ending, what, message, frame, printed, threads, seed
+FROM observations WHERE list_contains(?, script) ORDER BY script, environment, seed, batch, attempt
+"""
+
+
+def _confirmed(found: list[Segment], runs: Mapping[str, Sequence[Run]]) -> list[Segment]:
+    """Say of each segment whether its newest build had a second batch, which is made once the first is enough."""
+    return [replace(segment, confirmed=any(run.batch > 1 for run in runs[segment.versions[-1]])) for segment in found]
+
+
+class Run(NamedTuple):
+    """An observation with the batch that it belongs to."""
+
+    batch: int
+    zygote: str
+    seen: Observation
+
+
+class Fix(NamedTuple):
+    """The releases one of which is the first with the fix, both included; ``newest`` is None where it is not known."""
+
+    oldest: Version
+    newest: Version | None
+
+
+def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) -> int:
+    """Derive the timelines of items anew; return how many rows were written.
+
+    Args:
+        writer: of the database.
+        items: repository and number; None means all.
+
+    Raises:
+        InputError: a file of rules or judgements cannot be used.
+        StoreError: the database cannot be written.
+    """
+    asked = None if items is None else [f"{repo}#{number}" for repo, number in items]
+    query = resources.package_file("timeline", "stage.sql").read_text(encoding="utf-8")
+    with writer.transaction() as connection:
+        known = connection.execute(query, {"numbers": asked}).fetchall()
+        connection.execute(
+            "DELETE FROM timelines WHERE provenance = $own AND ($numbers IS NULL "
+            "OR list_contains($numbers, repo || '#' || number))",
+            {"own": OWN, "numbers": asked},
+        )
+        written = 0
+        for start in range(0, len(known), AT_ONCE):
+            some = known[start : start + AT_ONCE]
+            observed = _observed(connection, [script for _, _, script, *_ in some])
+            made = [row for item in some for row in _rows(item, observed)]
+            rows.append(connection, "timelines", made)
+            written += len(made)
+    return written
+
+
+def _observed(connection: duckdb.DuckDBPyConnection, scripts: list[str]) -> dict[str, dict[str, dict[str, list[Run]]]]:
+    """The runs of some scripts, by script, environment and release."""
+    found: dict[str, dict[str, dict[str, list[Run]]]] = {}
+    for script, environment, version, batch, zygote, *seen in connection.execute(_OBSERVED, [scripts]).fetchall():
+        by_version = found.setdefault(script, {}).setdefault(environment, {})
+        by_version.setdefault(version.partition("+")[0], []).append(Run(batch, zygote, Observation(*seen)))
+    return found
+
+
+def _rows(
+    item: Sequence[Any], observed: Mapping[str, Mapping[str, Mapping[str, list[Run]]]]
+) -> Iterator[dict[str, Any]]:
+    repo, number, script, device, title, body, comments, *fix = item
+    text = ReportText(repo, number, title, body, tuple(comments))
+    moment = now_utc()
+    for environment, runs in observed.get(script, {}).items():
+        for place, segment in enumerate(derive(text, device, runs, known_fix(*fix))):
+            yield {
+                "repo": repo,
+                "number": number,
+                "script": script,
+                "environment": environment,
+                "device": device or None,
+                "place": place,
+                **asdict(segment),
+                "provenance": OWN,
+                "decided_at": moment,
+            }
+
+
+def derive(text: ReportText, device: str, runs: Mapping[str, Sequence[Run]], fix: Fix | None) -> list[Segment]:
+    """The segments of a script in one environment.
+
+    Args:
+        text: of the report.
+        device: of the script: what it is about, where it ran on the CPU instead; then nothing is matched.
+        runs: by release.
+        fix: what is known of the fix.
+    """
+    seen = {version: [run.seen for run in some] for version, some in runs.items()}
+    if not device:
+        seen = match.with_quoted_errors(seen, text)
+    found = segments(seen)
+    if not device:
+        found = match.matched(found, seen, text)
+    return _with_fix(_confirmed(found, runs), fix)
+
+
+def known_fix(release: str | None, versions: Sequence[str] | None, day: str | None) -> Fix | None:
+    """The first release with the fix: by its commit, else by the catalog, else by the day on which it was merged."""
+    if release or versions:
+        first = Version(release) if release else min(map(Version, versions or ()))
+        return Fix(first, first)
+    if day is None:
+        return None
+    cuts = sorted((Version(name), at, exact) for name, (at, exact) in fix_test_rules.load().cuts().items())
+    ends = []
+    for sign in (1, -1):  # a later cut makes the first release an older one
+        doubt = sign * CUT_KNOWN_TO
+        ends.append(
+            next(
+                (name for name, at, exact in cuts if day <= str(date.fromisoformat(at[:10]) + doubt * (not exact))),
+                None,
+            )
+        )
+    return Fix(ends[0], ends[1]) if ends[0] else None
+
+
+def _with_fix(found: list[Segment], fix: Fix | None) -> list[Segment]:
+    """Say of each border whether it is at the release with the fix, where the fix is one of the releases that ran."""
+    if fix is None or not found or fix.oldest > Version(found[-1].versions[-1]):
+        return found
+    made: list[Segment] = []
+    before: Version | None = None
+    for segment in found:
+        first = Version(segment.versions[0])
+        at_fix = None
+        if segment.flip and before is not None:
+            inside = before < fix.oldest and fix.newest is not None and fix.newest <= first
+            outside = fix.oldest > first or (fix.newest is not None and fix.newest <= before)
+            at_fix = True if inside else False if outside else None
+        made.append(replace(segment, at_fix=at_fix))
+        before = before if segment.ending in GAPS else Version(segment.versions[-1])
+    return made

@@ -1,0 +1,135 @@
+"""Timelines in the database, own and shipped ones; the shipped file analysis/results/timelines.csv."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from torch_embers import resources
+from torch_embers.errors import InputError
+from torch_embers.escaping import csv_cell, unguarded
+from torch_embers.repro.shipped_verdicts import environment_row
+from torch_embers.settings import DEFAULT_REPO
+from torch_embers.store import rows
+from torch_embers.timeline.model import Segment, Timeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import duckdb
+
+FILE = ("results", "timelines.csv")
+SHIPPED = "shipped"
+_FACTS = ("number", "script", "device", "versions", "ending", "what", "match", "flip", "at_fix", "runs", "confirmed")
+COLUMNS = (*_FACTS, "environment", "day")
+"""Columns of the shipped file, a row per segment in order: no text of a report and nothing that a run printed."""
+_ROWS = """
+SELECT repo, number, script, environment, coalesce(device, ''), provenance,
+       versions, ending, what, shown, runs, confirmed, match, evidence, flip, at_fix
+FROM timelines
+WHERE ($repo IS NULL OR repo = $repo AND number = $number)
+QUALIFY dense_rank() OVER (PARTITION BY repo, number
+    ORDER BY provenance = 'shipped', decided_at DESC, environment, script) = 1
+ORDER BY repo, number, place
+"""
+"""Of each item one timeline: an own one before a shipped one, then the newest."""
+_WRITTEN = f"""
+SELECT {", ".join(f"t.{name}" for name in _FACTS)},
+       concat_ws(', ', e.device, e.processor, e.capability, e.system), strftime(t.decided_at, '%Y-%m-%d')
+FROM timelines t JOIN environments e USING (environment)
+WHERE t.repo = ? AND t.provenance = 'own' ORDER BY t.number, t.script, t.environment, t.place
+"""
+
+
+def timeline_of(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> Timeline | None:
+    """The timeline of an item's script; None where there is none."""
+    found = _read(connection, repo, number)
+    return found[0] if found else None
+
+
+def timelines(connection: duckdb.DuckDBPyConnection) -> list[Timeline]:
+    """All timelines, one per item, in order of repository and number."""
+    return _read(connection, None, None)
+
+
+def _read(connection: duckdb.DuckDBPyConnection, repo: str | None, number: int | None) -> list[Timeline]:
+    found = connection.execute(_ROWS, {"repo": repo, "number": number}).fetchall()
+    made = []
+    for (name, item, script, environment, device, provenance), group in groupby(found, key=lambda row: row[:6]):
+        segments = tuple(Segment(tuple(row[6]), *row[7:]) for row in group)
+        made.append(Timeline(name, item, script, environment, segments, device, provenance))
+    return made
+
+
+def write(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
+    """Write the own timelines of a database as the shipped file; return how many rows.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    found = connection.execute(_WRITTEN, [DEFAULT_REPO]).fetchall()
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in found:
+            writer.writerow([" ".join(cell) if isinstance(cell, list) else _cell(cell) for cell in row])
+    return len(found)
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else csv_cell(value) if isinstance(value, str) else value
+
+
+def load(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the shipped timelines of the database those of this embers; own ones stay, and go before them.
+
+    Args:
+        connection: in a transaction of the writer.
+
+    Raises:
+        InputError: the file is missing or malformed.
+    """
+    name = f"analysis/{'/'.join(FILE)}"
+    lines = list(csv.DictReader(io.StringIO(resources.analysis_text(*FILE))))
+    made, places = [], {}
+    last, place = None, 0
+    try:
+        for line in lines:
+            at = environment_row(line["environment"])
+            places[at["environment"]] = at | {"seen_at": line["day"]}
+            key = (line["number"], line["script"], at["environment"])
+            last, place = key, place + 1 if key == last else 0
+            made.append(_row(line, at["environment"], place))
+    except (KeyError, ValueError, AttributeError) as error:
+        raise InputError(f"{name}: {error!r}; take this file from the release again") from error
+    connection.execute("DELETE FROM timelines WHERE provenance = ?", [SHIPPED])
+    rows.append(connection, "timelines", made)
+    rows.replace(connection, "environments", ("environment",), list(places.values()))
+
+
+def _row(line: dict[str, str], environment: str, place: int) -> dict[str, Any]:
+    said = {"true": True, "false": False}
+    return {
+        "repo": DEFAULT_REPO,
+        "number": int(line["number"]),
+        "script": line["script"],
+        "environment": environment,
+        "device": line["device"] or None,
+        "place": place,
+        "versions": line["versions"].split(),
+        "ending": line["ending"],
+        "what": unguarded(line["what"]),
+        "shown": "",
+        "runs": int(line["runs"]),
+        "confirmed": said[line["confirmed"]],
+        "match": line["match"] or None,
+        "evidence": "",
+        "flip": line["flip"] or None,
+        "at_fix": said.get(line["at_fix"]),
+        "provenance": SHIPPED,
+        "decided_at": line["day"],
+    }
