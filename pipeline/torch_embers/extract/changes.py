@@ -25,7 +25,7 @@ _ACCELERATOR = re.compile(r"(cuda|mps|xpu|hpu|npu|mtia|hip)(?::\d{1,2})?")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.(\w{1,20}Tensor)")
 _VALUE_BEHIND = re.compile(
     r"#[ \t]{0,4}(?:[-=]{1,2}>|prints?|returns?|outputs?|out|gives?|got)?:?[ \t]{0,4}"
-    r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d|True\b|False\b|nan\b|-?inf\b)"
+    r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d[\d.,e+-]{0,30}(?![a-zA-Z])|True\b|False\b|nan\b|-?inf\b)"
 )
 """A comment that shows what a call gives."""
 _ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
