@@ -71,13 +71,14 @@ def add_timeline(
     repo: str,
     number: int,
     segments: Sequence[Segment],
-    script: str = SCRIPT.hash,
+    script: Script = SCRIPT,
     provenance: str = "own",
 ) -> None:
     """Write the segments of an item."""
-    same = {"repo": repo, "number": number, "script": script, "environment": "e", "provenance": provenance}
+    same = {"repo": repo, "number": number, "script": script.hash, "device": script.device or None}
+    same |= {"environment": "e", "provenance": provenance, "decided_at": NOON}
     made = [asdict(one) | {"versions": list(one.versions), "place": place} for place, one in enumerate(segments)]
-    rows.append(connection, "timelines", [one | same | {"decided_at": NOON} for one in made])
+    rows.append(connection, "timelines", [one | same for one in made])
 
 
 def put(
@@ -98,7 +99,7 @@ def put(
     with Store(database).writer("test", create=True) as writer, writer.transaction() as connection:
         rows.append(connection, "items", [item])
         add_script(connection, REPO, number, script)
-        add_timeline(connection, REPO, number, segments, script.hash, provenance)
+        add_timeline(connection, REPO, number, segments, script, provenance)
         if disposition:
             read = {"disposition": disposition, "evidence": "e", "annotator_kind": "human", "annotator": "a"}
             rows.append(connection, "dispositions", [key | read | {"confidence": 1.0, "source": "test"}])

@@ -43,7 +43,8 @@ def answer(number: int, script: Script | NoScript | None, timeline: Timeline | N
         return sentence(timeline)
     if isinstance(script, NoScript):
         return f"No script: {script.detail}"
-    return f"The report's script has not run yet: `embers run {number}`" if script else ""
+    about = f"The report is about {script.device}; on the CPU: " if script and script.device else ""
+    return f"{about}The report's script has not run yet: `embers run {number}`" if script else ""
 
 
 def command(script: Script) -> str:
@@ -86,6 +87,8 @@ def folded(script: Script | NoScript | None, timeline: Timeline | None) -> list[
 
 def ending(segment: Segment) -> str:
     """How a segment ends, in a word or two; of one that ends well, whether it prints what the report quotes."""
+    if segment.ending == "lacks_api":
+        return f"lacks {segment.what}"
     printed = {"as_reported": "reported value", "as_expected": "expected value"}
     words = printed.get(segment.match or "", "ok") if segment.ending == "ok" else segment.ending.replace("_", " ")
     return segment.what or words
