@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from html.parser import HTMLParser
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+
+from helpers.timelines import CRASH, GAP, add_script, add_timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +51,14 @@ def hostile(template: Path, path: Path) -> Path:
                 "UPDATE verdicts SET detail = $t WHERE k > 0 AND hash(case_hash) % 4 = $n",
             ):
                 connection.execute(change, values)
+            [(number,)] = connection.execute(f"SELECT {NTH}", {"n": place}).fetchall()
+            changes = json.dumps([{"line": 1, "before": text, "after": text, "reason": text}])
+            script = {"code": text, "found_in": text, "changes": changes, "environment": json.dumps({"A": text})}
+            add_script(connection, "pytorch/pytorch", number, **script)
+            loud = [segment | {"what": text, "shown": text, "evidence": text} for segment in CRASH]
+            add_timeline(connection, "pytorch/pytorch", number, loud)
+        add_script(connection, "pytorch/pytorch", NUMBER)
+        add_timeline(connection, "pytorch/pytorch", NUMBER, [*CRASH, GAP])
     return path
 
 

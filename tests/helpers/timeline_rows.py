@@ -49,14 +49,35 @@ def put(
         "script": script.hash, "code": code, "environment": "{}", "device": device or None, "found_in": "body",
         "changes": json.dumps([]), "content_hash": "c", "rules": "r", "made_at": NOON,
     }  # fmt: skip
-    own = {"script": script.hash, "environment": "e", "provenance": provenance, "decided_at": NOON}
-    made = [key | own | {"place": place} | asdict(segment) for place, segment in enumerate(segments)]
+    made = segment_rows(number, script.hash, segments, provenance)
     store = Store(database)
     with store.writer("test", create=True) as writer, writer.transaction() as connection:
         rows.append(connection, "items", [item])
         rows.append(connection, "scripts", [row])
-        rows.append(connection, "timelines", [one | {"versions": list(one["versions"])} for one in made])
+        rows.append(connection, "timelines", made)
         if disposition:
             read = {"disposition": disposition, "evidence": "e", "annotator_kind": "human", "annotator": "a"}
             rows.append(connection, "dispositions", [key | read | {"confidence": 1.0, "source": "test"}])
     return script.hash
+
+
+def segment_rows(
+    number: int, script: str, segments: Sequence[Segment], provenance: str = "own"
+) -> list[dict[str, Any]]:
+    """Rows of the table ``timelines``."""
+    own = {"repo": REPO, "number": number, "script": script, "environment": "e", "provenance": provenance}
+    return [
+        own | {"decided_at": NOON, "place": place} | asdict(segment) | {"versions": list(segment.versions)}
+        for place, segment in enumerate(segments)
+    ]
+
+
+def observe(database: Path, script: str, version: str, *, batch: int = 1) -> None:
+    """A run of a script that a signal ended."""
+    row = {
+        "script": script, "build": f"{version}@c", "version": version, "environment": "e", "seed": 0, "batch": batch,
+        "attempt": 0, "ending": "signal", "what": "SIGSEGV", "message": "", "frame": "", "printed": "", "threads": 2,
+        "zygote": "", "duration": 1.0, "guarantees": [], "ran_at": NOON,
+    }  # fmt: skip
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        rows.append(connection, "observations", [row])

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mini_study import insert
+from torch_embers.timeline.model import Segment, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,10 +23,18 @@ SCRIPT: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+GAP = {"versions": "2.15.1", "ending": "lacks_api", "what": "torch.compile", "match": None}
+FOLDS = (
+    "<details><summary>On which releases</summary>", "</details>",
+    "<details><summary>The script, and what differs from the report</summary>", "</details>",
+)  # fmt: skip
+"""The only HTML in a text to paste, in order."""
+
+
 def add_script(connection: duckdb.DuckDBPyConnection, repo: str, number: int, **row: Any) -> None:
     """Give an item a script (of ``SCRIPT``), or with ``reason`` and ``detail`` none."""
     values = {"repo": repo, "number": number, "content_hash": "c", "rules": "r", "made_at": DAY}
-    insert(connection, "scripts", "", [()], **values, **({} if "reason" in row else SCRIPT), **row)
+    insert(connection, "scripts", "", [()], **values | ({} if "reason" in row else SCRIPT) | row)
 
 
 def add_timeline(
@@ -46,6 +55,12 @@ CRASH = [
      "runs": 11, "confirmed": True, "flip": "ending", "at_fix": True},
 ]  # fmt: skip
 VALUE = [
-    {"versions": "1.13.1 2.9.1", "ending": "ok", "shown": "432.0", "match": "as_reported"},
-    {"versions": "2.15.0", "ending": "ok", "shown": "390.0", "match": "as_expected", "flip": "value"},
+    {"versions": "1.13.1 2.9.1", "ending": "ok", "what": "", "shown": "432.0", "match": "as_reported"},
+    {"versions": "2.15.0", "ending": "ok", "what": "", "shown": "390.0", "match": "as_expected", "flip": "value"},
 ]  # fmt: skip
+
+
+def timeline_of_rows(repo: str, number: int, segments: Sequence[Mapping[str, Any]], **more: Any) -> Timeline:
+    """The same timeline as an object, without a database."""
+    made = [Segment(**segment | {"versions": tuple(segment["versions"].split())}) for segment in segments]
+    return Timeline(repo, number, "a1b2", "cpu, X, AVX2, Linux", made, **more)

@@ -258,13 +258,14 @@ def _run_watched(
 
 
 def minimize(
-    case: Annotated[
-        str | None, typer.Argument(help="An extracted case such as x99638, or the number of its item.")
-    ] = None,
+    number: Annotated[int | None, typer.Argument(min=1, help="Number of the report.", show_default="none")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All extracted scripts that can be tried on this build; goes on where it was.")
+        bool, typer.Option("--all", help="All scripts of which a behaviour is known; goes on where it was.")
     ] = False,
-    build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option("--build", "-b", help="Keep what it does on this build.", show_default="both sides of its flip"),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="With --all: scripts at a time.")] = 2,
     most: Annotated[
         int | None,
@@ -278,17 +279,17 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make extracted scripts small in the sandbox, keeping exactly the failure that each shows."""
+    """Make the script of a report small in the sandbox, keeping what it does on both sides of its newest flip."""
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
 
     wanted = settings.load(database=database, repo=repo)
-    if every is (case is not None):
-        raise InputError("name one case, or all of them with --all")
-    if case is not None:
+    if every is (number is not None):
+        raise InputError("give the number of one report, or all of them with --all")
+    if number is not None:
         with ProgressBar("minimising") as progress:
-            made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
+            made = command.minimize_script(store_at(wanted.database), wanted, number, build, progress)
         show.print_reduction(made)
         return
     _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)
