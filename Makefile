@@ -58,9 +58,10 @@ study-datasets: setup-classify setup-study ## the study on published datasets of
 notebook: setup-study ## execute notebooks/study.ipynb on the embedded catalog
 	$(BIN)/python tools/notebook.py $(NOTEBOOK)
 
-repro: mine setup-classify ## extract, link, and run every case against the current build
+repro: mine setup-classify ## run every case on the current build, and the script of every report on all builds
 	$(EMBERS) link-repros
 	$(EMBERS) run $(RUN)
+	$(EMBERS) run --reports $(RUN)
 
 recheck: mine setup-classify ## re-check closed and open bugs on all builds: what changed since last time
 	$(EMBERS) recheck --out recheck $(RECHECK) || [ $$? = 10 ] # 10: there is something to tell

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.verdicts import build_of, cell_of, decision_of
 from helpers.timeline_rows import crashed, ended
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import case_of
 from torch_embers.run.command import contradicted
 from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, status_of_timeline, withdrawn
@@ -158,7 +158,7 @@ def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
 
 
 UNKNOWN, PULL = Tracked("closed", "unknown"), Tracked("open", is_pull=True)
-RAISES = Segment(("2.7.1",), "exception", "ValueError", "", 11, True, "other", flip="ending")
+RAISES = Segment(("2.7.1",), "exception", "ValueError", runs=11, confirmed=True, match="other", flip="ending")
 PRINTS = Segment(("2.6.0",), "ok", "", "3.0", 3, match="as_reported")
 GAP = Segment(("2.8.0",), "lacks_api", "torch.foo", "", 1)
 

@@ -143,6 +143,7 @@ def _is_known(entry: Entry, taxonomy: Taxonomy) -> bool:
 
 # ---- the file ------------------------------------------------------------------------------------------------------
 
+
 class Journal:
     """The file that human labels are appended to."""
 

@@ -120,7 +120,12 @@ class Machine:
     warned: bool = False
 
     def runner(
-        self, build: Build, profile: str = REVIEWED, preload: tuple[str, ...] = PRELOAD, start: float | None = None
+        self,
+        build: Build,
+        profile: str = REVIEWED,
+        preload: tuple[str, ...] = PRELOAD,
+        start: float | None = None,
+        seed: int | None = None,
     ) -> Runner:
         """What makes runs on a build.
 
@@ -129,6 +134,7 @@ class Machine:
             profile: of the sandbox.
             preload: modules that its zygotes import.
             start: seconds in which a zygote must be ready; None for the usual number.
+            seed: hash seed of its zygotes; None for random ones.
 
         Raises:
             SandboxError: the sandbox cannot give what the profile promises.
@@ -136,7 +142,15 @@ class Machine:
         if profile == REVIEWED and not self.warned:
             warn_without_sandbox(doctor.prove(), self.progress, unsandboxed=self.unsandboxed)
             self.warned = True
-        return Runner(build.python, profile, doctor.prove(), preload=preload, unsandboxed=self.unsandboxed, start=start)
+        return Runner(
+            build.python,
+            profile,
+            doctor.prove(),
+            preload=preload,
+            unsandboxed=self.unsandboxed,
+            start=start,
+            seed=seed,
+        )
 
     @contextmanager
     def on(

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
@@ -11,7 +11,6 @@ import typer
 from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import (
     AddressOption,
-    BuildOption,
     DatabaseOption,
     JobsOption,
     JsonOption,
@@ -96,7 +95,18 @@ def run(
     cases: Annotated[
         list[str] | None, typer.Argument(help="Cases by name, items by number; all cases where none is given.")
     ] = None,
-    build: BuildOption = None,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Run the scripts of all reports, or of these items, on all builds.")
+    ] = False,
+    build: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--build",
+            "-b",
+            help="Build by name or version, or `all`; repeat for more.",
+            show_default="current; for scripts of reports all",
+        ),
+    ] = None,
     jobs: JobsOption = 2,
     force: Annotated[bool, typer.Option("--force", help="Run again although verdicts are known.")] = False,
     folder: Annotated[
@@ -125,12 +135,13 @@ def run(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Run cases in the sandbox and say of each whether its bug occurs: k of n runs, control, detectable rate."""
-    from rich.progress import TimeRemainingColumn
+    """Run cases in the sandbox and say whether each bug occurs; run the scripts of reports and say what they do.
 
-    from torch_embers import console, settings
-    from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, show
+    An item by number: its cases (k of n runs, control, detectable rate), and what the script of its report does on all
+    builds.
+    """
+    from torch_embers import settings
+    from torch_embers.run import command, report_scripts
 
     wanted = settings.load(database=database, repo=repo)
     part = shard_of(shard)
@@ -140,6 +151,42 @@ def run(
         if address is not None:
             raise InputError("--oracle runs on this machine only: leave --address out")
         _run_watched(oracle, request, database, wanted, json=json)
+    numbers = [] if apart else report_scripts.numbers_of(request.cases, wanted.repo)
+    if reports or numbers:
+        if not reports and (named := report_scripts.cases_of(store_at(wanted.database), request.cases, wanted.repo)):
+            _run_cases(wanted, replace(request, cases=named), database, json=json)
+        _run_reports(wanted, request, numbers if request.cases else None, json=json)
+        return
+    _run_cases(wanted, request, database, json=json)
+
+
+def _run_reports(wanted: "Settings", request: "RunRequest", numbers: "list[int] | None", *, json: bool) -> None:
+    """Print what the scripts of reports do: each of a few, or a table of all."""
+    from rich.progress import TimeRemainingColumn
+
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import report_scripts, show_scripts
+
+    with ProgressBar("running", TimeRemainingColumn(), unit="runs") as progress:
+        told = report_scripts.run_reports(store_at(wanted.database), wanted, request, numbers, progress)
+    if json:
+        print_json([one.row() for one in told])
+    elif numbers is None:
+        show_scripts.print_summary(report_scripts.summary(told))
+    else:
+        for one in told:
+            show_scripts.print_told(one)
+
+
+def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None, *, json: bool) -> None:
+    """Print each verdict as it is reached, and a summary."""
+    from rich.progress import TimeRemainingColumn
+
+    from torch_embers import console
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run import command, show
+
+    apart = request.folder is not None or request.kind is not None
     cells = []
     with ExitStack() as stack:
         store = stack.enter_context(command.database_for(database)) if apart else store_at(wanted.database)
@@ -211,13 +258,14 @@ def _run_watched(
 
 
 def minimize(
-    case: Annotated[
-        str | None, typer.Argument(help="An extracted case such as x99638, or the number of its item.")
-    ] = None,
+    number: Annotated[int | None, typer.Argument(min=1, help="Number of the report.", show_default="none")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All extracted scripts that can be tried on this build; goes on where it was.")
+        bool, typer.Option("--all", help="All scripts of which a behaviour is known; goes on where it was.")
     ] = False,
-    build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option("--build", "-b", help="Keep what it does on this build.", show_default="both sides of its flip"),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="With --all: scripts at a time.")] = 2,
     most: Annotated[
         int | None,
@@ -231,17 +279,17 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make extracted scripts small in the sandbox, keeping exactly the failure that each shows."""
+    """Make the script of a report small in the sandbox, keeping what it does on both sides of its newest flip."""
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
 
     wanted = settings.load(database=database, repo=repo)
-    if every is (case is not None):
-        raise InputError("name one case, or all of them with --all")
-    if case is not None:
+    if every is (number is not None):
+        raise InputError("give the number of one report, or all of them with --all")
+    if number is not None:
         with ProgressBar("minimising") as progress:
-            made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
+            made = command.minimize_script(store_at(wanted.database), wanted, number, build, progress)
         show.print_reduction(made)
         return
     _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)
@@ -297,7 +345,9 @@ def judge(
     ] = None,
     on: Annotated[
         str | None,
-        typer.Option(help="With --match: the release whose run it speaks of.", metavar="VERSION", show_default="newest"),
+        typer.Option(
+            help="With --match: the release whose run it speaks of.", metavar="VERSION", show_default="newest"
+        ),
     ] = None,
     relation: Annotated[
         Literal["same", "sibling", "none", "unknown"] | None,

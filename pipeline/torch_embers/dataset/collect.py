@@ -110,9 +110,7 @@ def _clean_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _left_out(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
     counted = {
         "items that the tracker no longer shows": "FROM gone",
-        "cases that were not written by hand": (
-            "FROM cases WHERE current AND origin <> 'curated'"
-        ),
+        "cases that were not written by hand": ("FROM cases WHERE current AND origin <> 'curated'"),
         "earlier texts of cases by hand": "FROM cases WHERE NOT current AND origin = 'curated'",
         "newest verdicts of those cases and texts": (
             "FROM latest_verdicts ANTI JOIN (FROM cases WHERE current AND origin = 'curated') USING (case_hash)"

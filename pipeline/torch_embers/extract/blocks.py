@@ -16,17 +16,20 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.extract import rules, sessions
 from torch_embers.extract.script import Change
-from torch_embers.extract.syntax import looks_like_program, python_at_start
+from torch_embers.extract.syntax import looks_like_program, python_at_start, try_parse
 from torch_embers.link.markdown import fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from torch_embers.link.markdown import Fence
 
 Kind = Literal["python", "broken", "output", "shell", "other"]
 
 _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}[ \t]{1,4}(\S.{0,200})|\*\*([^*]{2,100})\*\*:?\s{0,4}|__([^_]{2,100})__:?\s{0,4})$"
 )
+_IMPORT = re.compile(r"(?:import|from) (?:torch|numpy)\b[\w., ]{0,200}$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _PRE = re.compile(r"<pre\b", re.IGNORECASE)
 _QUOTE = re.compile(r"[ \t]{0,12}> ?")
@@ -106,7 +109,7 @@ def _raw_blocks(text: str) -> Iterator[_Raw]:
         start = place
         opening = fence(line)
         if opening is not None and opening.opens:
-            tag, inside, place = _fenced(lines, place)
+            tag, inside, place = _fenced(lines, place, opening)
             yield _Raw("\n".join(inside), start + 2, tag, heading, said)
             said = ""
         elif _PRE.search(line) and (end := _next(closers, place)) is not None:
@@ -124,6 +127,10 @@ def _raw_blocks(text: str) -> Iterator[_Raw]:
             while place < len(lines) and (lines[place].startswith(("    ", "\t")) or not lines[place].strip()):
                 place += 1
             yield _Raw(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", heading, said)
+        elif _IMPORT.match(line):  # code without any mark
+            while place < len(lines) and not _HEADING.match(lines[place][:longest]) and "```" not in lines[place]:
+                place += 1
+            yield _Raw("\n".join(lines[start:place]), start + 1, "bare", heading, said)
         else:
             place += 1
             if match := _HEADING.match(line):
@@ -137,10 +144,8 @@ def _next(numbers: Sequence[int], after: int) -> int | None:
     return numbers[at] if at < len(numbers) else None
 
 
-def _fenced(lines: Sequence[str], place: int) -> tuple[str, list[str], int]:
+def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list[str], int]:
     """Tag and lines of a fence, and where the text goes on; one that stays open ends with the text."""
-    opening = fence(lines[place][: rules.load().limits.line_chars])
-    assert opening is not None
     tags = rules.load().tags
     info = opening.info.strip()
     tag = info.split(" ")[0].split(",")[0].split(":")[0].strip("{}.").lower()
@@ -189,7 +194,8 @@ def _read(raw: _Raw) -> Iterator[Block]:
     place = (raw.heading, raw.before)
     if not text.strip():
         return
-    if any(sessions.starts(line) for line in lines) and len(text) <= rules.load().limits.block_chars:
+    short = len(text) <= rules.load().limits.block_chars
+    if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
         chunks = tuple(sessions.chunks(lines))
         code, changes = sessions.program(chunks)
         outputs = tuple(chunk.output for chunk in chunks if chunk.output.strip())
@@ -205,7 +211,8 @@ def _read(raw: _Raw) -> Iterator[Block]:
     if raw.tag in tags.shell:
         yield Block(text, raw.line, "shell", *place)
         return
-    if (raw.tag not in tags.python and raw.tag != "indented") or tags.other.search(text[:5000]):
+    unmarked = raw.tag in ("indented", "bare")
+    if not (unmarked or raw.tag in tags.python) or tags.other.search(text[:5000]):
         yield Block(text, raw.line, "other", *place)
         return
     head, shown = _before_traceback(lines)
@@ -216,7 +223,7 @@ def _read(raw: _Raw) -> Iterator[Block]:
         if output:
             changes = (*changes, Change(0, output[:200], "", "An output below the code is taken off."))
         yield Block(text, raw.line, "python", *place, parsed.code, (output,) if output else (), changes)
-    elif raw.tag != "indented" or shown:
+    elif not unmarked or shown:
         kind: Kind = "broken" if parsed.error.startswith("line") and looks_like_program(head) else "output"
         yield Block(text, raw.line, kind, *place, outputs=(text,), error=parsed.error)
 

@@ -17,7 +17,7 @@ from torch_embers.extract.script import Change
 from torch_embers.extract.syntax import parse, try_parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from torch_embers.extract.names import Use
 
@@ -25,6 +25,11 @@ DEVICE = "embers_device"
 """Name of the device in a script that named an accelerator."""
 _ACCELERATOR = re.compile(r"(cuda|mps|xpu|hpu|npu|mtia|hip)(?::\d{1,2})?")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.(\w{1,20}Tensor)")
+_VALUE_BEHIND = re.compile(
+    r"#[ \t]{0,4}(?:[-=]{1,2}>|prints?|returns?|outputs?|out|gives?|got)?:?[ \t]{0,4}"
+    r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d|True\b|False\b|nan\b|-?inf\b)"
+)
+"""A comment that shows what a call gives."""
 _ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
 
 
@@ -127,7 +132,7 @@ def add_header(draft: Draft, arguments: str) -> None:
     header += [(line, reason) for line in lines if line not in ("import os", "import torch")]
     header.append((f"torch.manual_seed({seed})", "Random numbers that a run can repeat."))
     for module, call in (("numpy", "numpy.random.seed"), ("random", "random.seed")):
-        if any(name.partition(".")[0] == module for name in full):
+        if "random" in draft.text and any(name.partition(".")[0] == module for name in full):
             header += [
                 (f"import {module}", "For the seed."),
                 (f"{call}({seed})", "Random numbers that a run can repeat."),
@@ -153,71 +158,89 @@ def free_of_device(draft: Draft) -> str:
         The accelerator, or an empty text where the code moves to none.
     """
     before = draft.text
-    named: list[str] = []
-    scripted = "jit.script" in draft.text  # TorchScript cannot read a global text
-    draft.replace(_without_device(draft, '"cpu"' if scripted else DEVICE, named))
-    return named[0] if named and draft.text != before else ""
-
-
-def _without_device(draft: Draft, device: str, named: list[str]) -> Iterator[_Replacement]:
-    own = rules.load().devices
     known = draft.known()
-    skip = in_f_strings(draft.tree)
+    skip = in_f_strings(draft.tree) | guarded(draft)
     for node in nodes(draft.tree):  # a text that is compared or chosen by a condition is no move
         if isinstance(node, ast.Compare | ast.IfExp):
             skip |= {id(inner) for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
+    device = '"cpu"' if "jit.script" in draft.text else DEVICE  # TorchScript cannot read a global text
+    own = [node for node in nodes(draft.tree) if id(node) not in skip]
+    moves = [found for node in own if (found := _move(node, known, device) or _opened(node, known))]
+    draft.replace(replacement for _, replacement in moves)
+    return moves[0][0] if moves and draft.text != before else ""
+
+
+def _move(node: ast.AST, known: Mapping[str, str], device: str) -> tuple[str, _Replacement] | None:
+    """Accelerator and replacement of a node that moves to it."""
     reason = "The device is a variable."
-    for node in nodes(draft.tree):
-        if id(node) in skip:
-            continue
-        match node:
-            case ast.Call(func=ast.Attribute(attr="cuda" | "xpu" | "mps" as name, value=owner)) if (
-                dotted(node.func, known) != f"torch.{name}"
-            ):
-                named.append(name)
-                yield _Replacement(node, f".to({device})", reason, owner)
-            case ast.Call() if (match := own.guarded.fullmatch(dotted(node.func, known))) is not None:
-                named.append(match[1])
-                yield _Replacement(node, "None", "It only serves the accelerator.")
-            case ast.Assert(test=test) if asks_for_cuda(test, known):
-                named.append("cuda")
-                yield _Replacement(test, "True", "It goes on without the accelerator.")
-            case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test) if (
-                asks_for_cuda(asked, known) and _ends(node.body[-1], known)
-            ):
-                named.append("cuda")
-                yield _Replacement(test, "False", "It goes on without the accelerator.")
-            case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
-                named.append(match[1])
-                yield _Replacement(node, device, reason)
-            case ast.JoinedStr(values=[ast.Constant(value=str(value)), ast.FormattedValue()]) if (
-                match := _ACCELERATOR.fullmatch(value.rstrip(":"))
-            ):
-                named.append(match[1])
-                yield _Replacement(node, device, reason)
-            case ast.keyword(arg="device", value=ast.Constant(value=int()) as number):
-                named.append("cuda")
-                yield _Replacement(number, device, reason)
-            case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
-                named.append("cuda")
-                yield _Replacement(node, repr(f"torch.{match[1]}"), reason)
-            case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
-                named.append("cuda")
-                yield _Replacement(node, f"torch.{match[1]}", reason)
-            case _:
-                continue
+    match node:
+        case ast.Call(func=ast.Attribute(attr="cuda" | "xpu" | "mps" as name, value=owner)) if (
+            dotted(node.func, known) != f"torch.{name}"
+        ):
+            return name, _Replacement(node, f".to({device})", reason, owner)
+        case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
+            return match[1], _Replacement(node, device, reason)
+        case ast.JoinedStr(values=[ast.Constant(value=str(value)), ast.FormattedValue()]) if (
+            match := _ACCELERATOR.fullmatch(value.rstrip(":"))
+        ):
+            return match[1], _Replacement(node, device, reason)
+        case ast.keyword(arg="device", value=ast.Constant(value=int()) as number):
+            return "cuda", _Replacement(number, device, reason)
+        case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
+            return "cuda", _Replacement(node, repr(f"torch.{match[1]}"), reason)
+        case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
+            return "cuda", _Replacement(node, f"torch.{match[1]}", reason)
+        case _:
+            return None
 
 
-def asks_for_cuda(test: ast.expr, known: Mapping[str, str]) -> bool:
-    """Whether a condition is ``torch.cuda.is_available()``."""
-    return isinstance(test, ast.Call) and dotted(test.func, known) == "torch.cuda.is_available"
+def _opened(node: ast.AST, known: Mapping[str, str]) -> tuple[str, _Replacement] | None:
+    """Accelerator and replacement of a node that only serves it, or ends a script without it."""
+    match node:
+        case ast.Call() if match := rules.load().devices.guarded.fullmatch(dotted(node.func, known)):
+            return match[1], _Replacement(node, "None", "It only serves the accelerator.")
+        case ast.Assert(test=ast.Call() as test) if _asks(test):
+            return "cuda", _Replacement(test, "True", "It goes on without the accelerator.")
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test, body=[*_, last]) if _asks(asked) and _ends(
+            last, known
+        ):
+            return "cuda", _Replacement(test, "False", "It goes on without the accelerator.")
+        case _:
+            return None
+
+
+def _asks(node: ast.AST) -> bool:
+    """Whether a call asks if there is an accelerator."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_available"
 
 
 def _ends(node: ast.stmt, known: Mapping[str, str]) -> bool:
+    if isinstance(node, ast.Raise | ast.Return):
+        return True
     called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    return isinstance(node, ast.Raise | ast.Return) or (
-        called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
-    )
+    return called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
+
+
+def guarded(draft: Draft) -> set[int]:
+    """Identities of nodes that only run where a condition asks for an accelerator."""
+    flags = {
+        target.id
+        for node in nodes(draft.tree)
+        if isinstance(node, ast.Assign) and any(_asks(part) for part in ast.walk(node.value))
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found: set[int] = set()
+    waiting: list[tuple[ast.AST, bool]] = [(draft.tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if inside:
+            found.add(id(node))
+        elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.UnaryOp):
+            parts = ast.walk(node.test)
+            inside = any(_asks(part) or (isinstance(part, ast.Name) and part.id in flags) for part in parts)
+        waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return found
 
 
 # --- what a script would not show ---------------------------------------------------------------------------------
@@ -228,7 +251,7 @@ def drop_unused_imports(draft: Draft) -> None:
     used = {node.id for node in nodes(draft.tree) if isinstance(node, ast.Name)}
     wanted = []
     for node in nodes(draft.tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom) or getattr(node, "level", 0):
+        if not isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.ImportFrom) and node.level):
             continue
         module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
         kept = [
@@ -280,9 +303,7 @@ def print_values(draft: Draft) -> None:
             continue
         shown = isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript | ast.Compare | ast.BinOp | ast.Tuple)
         if isinstance(node.value, ast.Call) and dotted(node.value.func, {}) != "print":
-            shown = "#" in lines[(node.end_lineno or 1) - 1].encode()[node.end_col_offset or 0 :].decode(
-                errors="ignore"
-            )
+            shown = bool(_VALUE_BEHIND.search(lines[(node.end_lineno or 1) - 1]))
         if shown:
             source = ast.get_source_segment(draft.text, node.value) or ""
             wanted.append(_Replacement(node, f"print({source})", "A notebook shows values, a script prints them."))
@@ -295,11 +316,13 @@ def call_definitions(draft: Draft) -> bool:
     Returns:
         Whether something was called.
     """
-    if any(isinstance(n, ast.ClassDef) and any("TestCase" in dotted(b, {}) for b in n.bases) for n in draft.tree.body):
+    tests = (n for n in draft.tree.body if isinstance(n, ast.ClassDef))
+    if any("TestCase" in dotted(base, {}) for test in tests for base in test.bases):
         lines = ["import unittest", "unittest.main()"]
     else:
-        free = [n.name for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _takes_nothing(n)]
-        lines = [f"{name}()" for name in free if name.lower().startswith(_ENTRY)] or [f"{name}()" for name in free[:1]]
+        calls = {n.name: _call(n) for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _call(n)}
+        entries = [name for name in calls if name.lower().startswith(_ENTRY)] or list(calls)[:1]
+        lines = [calls[name] for name in entries]
     if not lines:
         return False
     number = draft.text.count("\n") + 1
@@ -311,7 +334,12 @@ def call_definitions(draft: Draft) -> bool:
     return True
 
 
-def _takes_nothing(node: ast.FunctionDef) -> bool:
+def _call(node: ast.FunctionDef) -> str:
+    """Call of a function or a test without further arguments; empty for others."""
     given = node.args
-    required = len(given.posonlyargs) + len(given.args) - len(given.defaults)
-    return required == 0 and all(default is not None for default in given.kw_defaults) and not node.decorator_list
+    required = [*given.posonlyargs, *given.args][: len(given.posonlyargs) + len(given.args) - len(given.defaults)]
+    if node.decorator_list or not all(given.kw_defaults):
+        return ""
+    if [one.arg for one in required] == ["self"]:
+        return f'{node.name}(__import__("unittest").TestCase())'
+    return "" if required else f"{node.name}()"

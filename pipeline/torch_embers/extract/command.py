@@ -14,7 +14,8 @@ _LINE = re.compile(
 _ONE = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(?:\"([^\"]{0,200})\"|'([^']{0,200})'|([^\s;]{1,200}))")
 _MAGIC = re.compile(r"%(?:set_)?env[ \t]{1,3}([A-Z][A-Z0-9_]{2,60})[ =]([^\s`]{1,200})")
 _RUN = re.compile(
-    r"\bpython[\d.]{0,5}((?:[ \t]{1,3}-(?:O{1,2}|[WX][ \t]?[\w:.=]{1,40}|[BEIsSuv]{1,4}))*)[ \t]{1,3}([\w./-]{1,100}\.py)\b([^\n`|>&;#]{0,300})"
+    r"\bpython[\d.]{0,5}((?:[ \t]{1,3}-(?:O{1,2}|[WX][ \t]?[\w:.=]{1,40}|[BEIsSuv]{1,4})){0,6})"
+    r"[ \t]{1,3}[\w./-]{1,100}\.py\b([^\n`|>&;#]{0,300})"
 )
 _LAUNCHER = re.compile(r"\b(?:torchrun|torch\.distributed\.(?:launch|run))\b([^\n`]{0,300})")
 _PROCESSES = re.compile(r"--nproc[_-]per[_-]node[= ](\w{1,10})")
@@ -49,8 +50,7 @@ def command_of(text: str) -> Command:
     variables: dict[str, str] = {}
     arguments = ""
     processes = 0
-    for line in text[: own.limits.text_chars].split("\n"):
-        line = line[:2000]
+    for line in (whole[:2000] for whole in text[: own.limits.text_chars].split("\n")):
         if "=" not in line and "%" not in line and "python" not in line and "torchrun" not in line:
             continue
         for stated in _LINE.finditer(line):
@@ -59,7 +59,7 @@ def command_of(text: str) -> Command:
                     variables[name] = "".join(values)
         variables |= dict(_MAGIC.findall(line))
         if run := _RUN.search(line):
-            arguments = arguments or run[3].strip()
+            arguments = arguments or run[2].strip()
             for optimised, warned, dev in _FLAG.findall(run[1]):
                 if optimised:
                     variables["PYTHONOPTIMIZE"] = str(len(optimised))

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from torch_embers.extract import rules
-from torch_embers.extract.changes import asks_for_cuda, has_package
+from torch_embers.extract.changes import guarded, has_package
 from torch_embers.extract.names import aliases, dotted, last_name, nodes
 
 if TYPE_CHECKING:
@@ -104,17 +104,14 @@ def _processes(draft: Draft, calls: list[ast.Call], command: Command) -> tuple[s
 
 def _device(draft: Draft, known: dict[str, str]) -> tuple[str, str] | None:
     """What nothing on a CPU answers."""
-    needed = rules.load().devices.needed
-    if any(needed.fullmatch(full) for full in aliases(draft.tree).values()):
-        return "device", next(full for full in aliases(draft.tree).values() if needed.fullmatch(full))
-    guarded = {
-        id(inner)
-        for node in nodes(draft.tree)
-        if isinstance(node, ast.If | ast.IfExp) and asks_for_cuda(node.test, known)
-        for inner in ast.walk(node)
-    }
-    for node in nodes(draft.tree):
-        if isinstance(node, ast.Attribute) and id(node) not in guarded and needed.fullmatch(dotted(node, known)):
-            return "device", dotted(node, known)
+    own = rules.load().devices
+    asked = guarded(draft)
+    used = [node for node in nodes(draft.tree) if isinstance(node, ast.Attribute) and id(node) not in asked]
+    names = [*aliases(draft.tree).values(), *(dotted(node, known) for node in used)]
+    for name in names:
+        if own.needed.fullmatch(name):
+            return "device", name
+    for node in used:  # a property of the device
+        if isinstance(node.value, ast.Call) and own.guarded.fullmatch(dotted(node.value.func, known)):
+            return "device", dotted(node.value.func, known)
     return None
-

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from torch_embers.extract import changes, rules
 from torch_embers.extract.blocks import blocks
 from torch_embers.extract.command import ONE_PROCESS, command_of
-from torch_embers.extract.names import aliases, bound, dotted, too_early, undefined
+from torch_embers.extract.names import aliases, bound, dotted, nodes, too_early, undefined
 from torch_embers.extract.needs import needs
-from torch_embers.extract.script import Script
+from torch_embers.extract.script import Change, Script
 from torch_embers.extract.syntax import try_parse
 
 if TYPE_CHECKING:
@@ -137,6 +137,10 @@ def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoS
             return own.none("fragment", f"{', '.join(missing[:_SHOWN])} is missing")
         if not _uses_torch(draft):
             return own.none("fragment", "nothing of torch is used")
+        if any(
+            isinstance(n, ast.Call) and [getattr(a, "value", None) for a in n.args] == [...] for n in nodes(draft.tree)
+        ):
+            return own.none("fragment", "arguments are left out")
         if not _acts(draft.tree) and not changes.call_definitions(draft):
             return own.none("fragment", "nothing is run")
         device = changes.free_of_device(draft)
@@ -159,7 +163,7 @@ def _joined(parts: Sequence[_Part]) -> changes.Draft | None:
         text += part.block.code.rstrip("\n") + "\n"
     if len(parts) > 1:
         lines = ", ".join(str(part.block.line) for part in parts)
-        made.insert(0, changes.Change(0, "", "", f"Blocks that use each other's names are joined: lines {lines}."))
+        made.insert(0, Change(0, "", "", f"Blocks that use each other's names are joined: lines {lines}."))
     tree = try_parse(text)
     return changes.Draft(text, tree, made) if tree is not None else None
 

@@ -31,7 +31,8 @@ _SENTENCE = re.compile(
     r"[ \t>*-]{0,20}(?:[\w'(),.\"`:;/%<>&=+*-]{1,60}[ \t]{1,3}){3,80}[\w'(),.\"`:;/%<>&=+*!?-]{1,60}\s{0,4}$"
 )
 _PROGRAM = re.compile(
-    r"\s{0,60}(?:(?:import|from|def|class|for|while|with|return|assert) |print\(|\w{1,40} = |@)|.{0,200}\btorch\.\w{1,40}\("
+    r"\s{0,60}(?:(?:import|from|def|class|for|while|with|return|assert) |print\(|\w{1,40} = |@)"
+    r"|.{0,200}\btorch\.\w{1,40}\("
 )
 
 
@@ -122,8 +123,8 @@ def python_at_start(text: str) -> Parsed:
             continue
         cut = _statement_start(lines, at)
         if not looks_like_program("\n".join(lines[cut:])):
-            tree = try_parse("\n".join(lines[:cut]))
-            if tree is not None and is_program(tree):
+            head = try_parse("\n".join(lines[:cut]))
+            if head is not None and is_program(head):
                 kept = tuple(change for change in changes if change.line <= cut)
                 return Parsed("\n".join(lines[:cut]) + "\n", "\n".join(lines[cut:]), kept)
         if not _comment_out(lines, at, changes):

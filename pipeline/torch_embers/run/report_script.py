@@ -107,13 +107,18 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     if crash_gone:
         borders = [pair for pair in borders if "SIG" in pair[0].what and "SIG" not in pair[1].what]
     if not borders:
-        return ending(segments[-1])[:LONGEST_ENDING], segments[0].versions[0]
+        return _short(segments[-1]), segments[0].versions[0]
     before, after = borders[-1]
-    was, now = ending(before)[:LONGEST_ENDING], ending(after)[:LONGEST_ENDING]
+    was, now = _short(before), _short(after)
     if was == now:
         now = f"another {'value' if after.flip == 'value' else 'message'}"
     is_absence = before.ending == "signal" or before.match == "as_reported"
     return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
+
+
+def _short(segment: Segment) -> str:
+    """The ending; of a mixed one the first way."""
+    return ending(segment).partition(";")[0][:LONGEST_ENDING]
 
 
 def _bounded(lines: Sequence[str], most: int) -> list[str]:

@@ -99,12 +99,8 @@ def print_reduction(made: Reduction) -> None:
     out.print(visible(made.minimized.code), markup=False, soft_wrap=True)
     steps = [(step.name, step.before, step.after, step.tests) for step in made.minimized.steps]
     out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
-    agreed = ", ".join(f"{name} {outcome}" for name, outcome in made.agree.items())
-    out.print(
-        f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
-        f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; "
-        f"together: {plain(agreed)}" + (" (stopped: out of tests)" if made.minimized.stopped else "")
-    )
+    stopped = " (stopped: out of tests)" if made.minimized.stopped else ""
+    out.print(f"{made.sizes}; kept on {plain(made.shows)}{stopped}")
 
 
 def print_minimized(reached: Minimized, place: int, total: int) -> None:
@@ -114,12 +110,9 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
         line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
     else:
         line.append(
-            f"{visible(made.case.name)}: {made.lines_before} lines to {made.lines_after}, "
-            f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s"
+            f"{visible(made.item.name)}: {made.sizes}"
             + (" (stopped: out of tests or time)" if made.minimized.stopped else "")
         )
-        if made.alarm:
-            line.append(f"; alarm: the text as reported shows something else here ({made.alarm})")
     stdout().print(line)
 
 
@@ -130,11 +123,7 @@ def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
     sizes = f", {before:,} characters to {after:,}" if made else ""
     refused = sum(one.result == "refused" for one in reached)
     todo = plan.waiting + len(plan.tasks) - len(made) - refused
-    stdout().print(
-        f"on {plain(plan.build.name)}: {len(made)} minimised{sizes}, {refused} not; "
-        f"{plan.done} known before, {todo} still to do, "
-        f"{plan.left_out} left out: they cannot be tried on this build, or need review"
-    )
+    stdout().print(f"{len(made)} minimised{sizes}, {refused} not; {plan.done} known before, {todo} still to do")
 
 
 def print_reached(reached: Reached) -> None:

@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 MANIFEST = "state.json"
 FORMAT, VERSION = "embers re-check state", 1
 _USED = (
-    "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM oracle_runs "
+    "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM oracle_runs UNION SELECT {0} FROM observations "
     "UNION SELECT {0} FROM verdicts WHERE provenance = 'own')"
 )
 OWN = {
     "builds": _USED.format("build"),
     "environments": _USED.format("environment"),
     "runs": "FROM runs WHERE $scripts IS NULL OR list_contains($scripts, case_hash)",
+    "observations": "FROM observations",
     "verdicts": "FROM verdicts WHERE provenance = 'own'",
     "status_history": "FROM status_history WHERE provenance = 'own'",
     "announcements": "FROM announcements",
@@ -58,6 +59,7 @@ KEYS = {
     "builds": ("build",),
     "environments": ("environment",),
     "runs": ("case_hash", "build", "environment", "batch", "injected", "attempt"),
+    "observations": ("script", "build", "environment", "seed", "batch", "attempt"),
     "verdicts": ("case_hash", "build", "environment", "batch", "verdict", "k", "n"),
     "announcements": ("repo", "number", "backend", "kind", "announced_at"),
     "oracle_runs": ("run",),
@@ -68,7 +70,7 @@ KEYS = {
 row."""
 PARTS = {"oracle_findings": ("oracle_runs", ("run",)), "edits": ("artifacts", ("name", "kind"))}
 """Tables whose rows are parts of a row of another table: they come with it, so they are merged before it."""
-LATER = {"oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
+LATER = {"observations", "oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
 """Tables that folders from before 27 November 2026 have not."""
 MOMENTS = {
     "runs": ("case_hash", "build", "environment", "injected", "attempt", "ran_at"),

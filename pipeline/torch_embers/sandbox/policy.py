@@ -72,6 +72,8 @@ class SandboxPolicy:
     zygote: bool = True
     bubblewrap: str = "bwrap"
     scratch: str = ""
+    seed: int | None = None
+    """Hash seed of the zygote; None for a random one."""
     group: int = -1
     """Descriptor by which runs join their control group, where there is one."""
 
@@ -118,6 +120,8 @@ class SandboxPolicy:
         variables = dict.fromkeys(THREAD_VARIABLES, "1")
         variables |= rules.load().environment
         variables["PATH"] = f"{self.layout.python.parent}:{variables['PATH']}"
+        if self.seed is not None:
+            variables["PYTHONHASHSEED"] = str(self.seed)
         if not self.isolate:
             variables |= {"HOME": self.scratch, "TMPDIR": self.scratch}
         return variables

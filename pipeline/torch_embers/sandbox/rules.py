@@ -86,6 +86,7 @@ class Rules(Entry):
     """The whole file."""
 
     limits: Limits
+    variables: re.Pattern[str]
     environment: dict[str, str]
     binds: Binds
     seccomp: Seccomp

@@ -63,6 +63,8 @@ class Attempt:
     """Take the interpreter apart at the end, where some crashes hide."""
     fresh: bool = False
     """A new process instead of a fork of the zygote."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Further variables; those that are not of data/sandbox.toml, ``variables``, are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,7 @@ class Runner:
         unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
             stored as held.
         start: seconds of wall time in which a zygote must be ready; for modules that take longer than torch.
+        seed: hash seed of the zygote and so of its forks; None for a random one.
         stop: once it is set, what runs is ended at once: for runs in a thread, which Ctrl-C does not reach.
 
     Raises:
@@ -363,6 +366,7 @@ class Runner:
         preload: Sequence[str] = PRELOAD,
         unsandboxed: bool = False,
         start: float | None = None,
+        seed: int | None = None,
         stop: threading.Event | None = None,
     ) -> None:
         if profile not in policy.PROFILES:
@@ -383,6 +387,7 @@ class Runner:
             preload=tuple(preload),
             read_only=tuple(read_only),
             own_id=own_id,
+            seed=seed,
             bubblewrap=found.path if found else "",
         )
         limits = rules.load().limits
@@ -492,6 +497,8 @@ def _request(attempt: Attempt, modules: Sequence[str], *, fresh: bool, allowance
         environment["EMBERS_PLANT"] = "1"
     if fresh:
         environment["PYTHONHASHSEED"] = str(attempt.seed % (1 << 32))
+    passed = rules.load().variables
+    environment |= {name: value for name, value in attempt.environment.items() if passed.fullmatch(name)}
     return {
         "code": attempt.code,
         "name": attempt.name,

@@ -27,6 +27,7 @@ RECOMPUTED = {
     "weak_labels": ("repo", "number"),
     "predictions": ("repo", "number"),
     "extractions": ("repo", "number"),
+    "scripts": ("repo", "number"),
     "incomplete_items": ("repo", "place"),
 }
 """Tables that a later stage fills: what has rows of it under both names keeps those under the new one."""

@@ -86,12 +86,12 @@ def data_size() -> int:
 
 def prepare_environment(request: Message, place: str) -> None:
     """What the script sees of the request."""
-    os.environ.update(request["environment"])
     if place:
         os.environ["HOME"] = os.environ["TMPDIR"] = place
         tempfile.tempdir = None
     if request["threads"] != 1:  # as the environment has it already
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(request["threads"])))
+    os.environ.update(request["environment"])
 
 
 def drop_rights(config: Message) -> None:

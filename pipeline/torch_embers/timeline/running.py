@@ -1,0 +1,430 @@
+"""Runs of scripts: what is missing in ``observations`` is made in the sandbox and kept; ending it early loses nothing.
+
+Each script runs on each build with seed 0 and with seed 1, in zygotes whose hash seeds are these, too. Where the two
+end or print differently each runs once more, so that numbers that follow the seed can be told from those that do not.
+A timeout counts only where a fresh process repeats it. What a segment is said to have no longer (``confirm``) takes as
+many runs as the hit rate on the bad side asks for, and a second batch of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections import Counter, defaultdict, deque
+from contextlib import ExitStack
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from torch_embers.builds.registry import BuildError, Placed, cpu_here
+from torch_embers.builds.work import WHOLE, note_builds
+from torch_embers.normalize import now_utc
+from torch_embers.sandbox.policy import HOSTILE
+from torch_embers.sandbox.runner import Attempt, Worker, drive
+from torch_embers.statistics.absence import Rules, runs_needed
+from torch_embers.store import rows
+from torch_embers.timeline.model import GAPS, Observation
+from torch_embers.timeline.observe import limits, observe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torch_embers.builds.registry import Build
+    from torch_embers.builds.work import Machine, Shard
+    from torch_embers.progress import Progress
+    from torch_embers.sandbox.runner import RunResult
+    from torch_embers.store.store import Store
+    from torch_embers.store.writer import Writer
+
+COMMIT_SECONDS = 2.0
+FIRST, SECOND = 1, 2
+"""Batches."""
+WORTH_JOINING = 10
+"""Runs that must wait for one zygote before a second one is started for them."""
+TRIES = 2
+"""How often a run is made again that ended at its time limit only because it waited for a processor."""
+NAME = "script.py"
+SEEN = tuple(field.name for field in fields(Observation))
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+_SCRIPTS = """
+SELECT DISTINCT script, code, environment
+FROM scripts SEMI JOIN (SELECT unnest(?) AS repo, unnest(?) AS number) USING (repo, number)
+WHERE script IS NOT NULL ORDER BY script
+"""
+_KNOWN = f"""
+SELECT script, build, environment, batch, attempt, {", ".join(SEEN)}
+FROM observations WHERE script IN (SELECT unnest(?))
+"""
+_SEGMENTS = """
+SELECT script, environment, versions[-1], ending, coalesce(match, '') FROM timelines
+WHERE script IN (SELECT unnest(?)) AND ending NOT IN (SELECT unnest(?)) AND provenance = 'own'
+ORDER BY script, environment, place
+"""
+
+
+class Program(NamedTuple):
+    """A script as it runs; its hash stands for all of it."""
+
+    hash: str
+    code: str
+    environment: Mapping[str, str]
+
+
+class Place(NamedTuple):
+    """One run among those of a script on a build."""
+
+    seed: int
+    batch: int
+    attempt: int
+
+
+class Made(NamedTuple):
+    """A run that has ended and is kept."""
+
+    script: str
+    build: Build
+    place: Place
+    seen: Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """A run that is wanted."""
+
+    program: Program
+    build: Build
+    place: Place
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A behaviour that a script no longer shows, and where each side of that is run."""
+
+    program: Program
+    bad: Build
+    clean: Build
+
+
+FIRSTS = (Place(0, FIRST, 0), Place(1, FIRST, 0))
+AGAIN = (Place(0, FIRST, 1), Place(1, FIRST, 1))
+
+
+def threads_here() -> int:
+    """Threads that a script gets on this machine: one per usable core, as a user's would."""
+    return max(limits().least_threads, len(os.sched_getaffinity(0)))
+
+
+def alike(one: Observation, other: Observation) -> bool:
+    """Whether two runs on one build end alike and print the same, addresses apart."""
+    return (one.ending, one.what) == (other.ending, other.what) and _ADDRESS.sub("", one.printed) == _ADDRESS.sub(
+        "", other.printed
+    )
+
+
+def missing(seen: Mapping[Place, Observation]) -> list[Place]:
+    """The first runs of a script on a build that are still to be made, in this order."""
+    lacking = [place for place in FIRSTS if place not in seen]
+    if lacking or alike(seen[FIRSTS[0]], seen[FIRSTS[1]]):
+        return lacking
+    return [place for place in AGAIN if place not in seen]
+
+
+def series(runs: int, batch: int) -> list[Place]:
+    """The places of so many runs of a batch, the seeds in turn."""
+    return [Place(number % 2, batch, number // 2) for number in range(runs)]
+
+
+def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
+    """Clean runs, in each of two batches, that show an absence; None where the bad side shows the behaviour too rarely.
+
+    Args:
+        hits: runs on the bad side that showed it.
+        runs: all runs there.
+        rules: data/verdicts.toml.
+        by_start: whether each run is a fresh process, because it depends on what lies where in memory.
+    """
+    asked = runs_needed(hits, runs, rules)
+    return asked if asked is not None and asked <= (rules.layout_most if by_start else rules.most) else None
+
+
+def run_scripts(
+    store: Store,
+    writer: Writer,
+    machine: Machine,
+    wanted: Sequence[tuple[str, int]],
+    builds: Sequence[Build],
+    jobs: int,
+    progress: Progress,
+    shard: Shard = WHOLE,
+) -> Iterator[Made]:
+    """Make the first runs that are missing, and yield each as it is made.
+
+    ``wanted`` are repository and number of the reports whose scripts run.
+
+    Raises:
+        SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
+    """
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        programs = runs.programs(wanted, shard)
+        places = [(program, build) for program in programs for build in builds]
+        progress.expects(sum(len(missing(runs.seen[program.hash, build.identity])) for program, build in places))
+        while todo := [one for program, build in places for one in runs.next_of(program, build)]:
+            yield from runs.make(todo)
+
+
+def confirm(
+    store: Store,
+    writer: Writer,
+    machine: Machine,
+    wanted: Sequence[tuple[str, int]],
+    builds: Sequence[Build],
+    jobs: int,
+    progress: Progress,
+    shard: Shard = WHOLE,
+) -> Iterator[Made]:
+    """Make the runs that show whether what an earlier segment shows is gone from the newest one; as ``run_scripts``."""
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        gone = runs.gone(runs.programs(wanted, shard))
+        while todo := [one for pair in gone for one in runs.lacking(pair)]:
+            progress.expects(len(todo))
+            yield from runs.make(todo)
+
+
+class Runs:
+    """What was observed of scripts on builds, and more of it; holds the builds that it uses while its block runs.
+
+    Attributes:
+        seen: by script and build (identity).
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        machine: Machine,
+        builds: Sequence[Build],
+        jobs: int,
+        progress: Progress,
+    ) -> None:
+        self._store, self._writer, self._machine, self._progress = store, writer, machine, progress
+        self._builds = {build.identity: build for build in builds}
+        self._jobs = jobs
+        self._threads = threads_here()
+        placed = [Placed(build, cpu_here(self._threads)) for build in builds]
+        self._environments = note_builds(writer, placed)
+        self._holding = ExitStack()
+        self._held: set[str] = set()
+        self._unusable: set[str] = set()
+        self._waiting: list[dict[str, Any]] = []
+        self._committed = time.monotonic()
+        self._rules = Rules.load()
+        self.seen: dict[tuple[str, str], dict[Place, Observation]] = defaultdict(dict)
+        self._hindered: Counter[tuple[str, str]] = Counter()
+        # timeouts of forks, which no fresh process has repeated yet, and whatever ran on a fresh process since
+        self._doubtful: dict[tuple[str, str], dict[Place, dict[str, Any]]] = defaultdict(dict)
+        self._fresh: set[tuple[str, str]] = set()
+
+    def __enter__(self) -> Self:
+        """Nothing is held before the first run."""
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Let go of the builds."""
+        self._holding.close()
+
+    def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard) -> list[Program]:
+        """The scripts of these reports that are part of the shard, with what is known of each."""
+        with self._store.read() as connection:
+            found = connection.execute(_SCRIPTS, [[repo for repo, _ in wanted], [number for _, number in wanted]])
+            programs = [Program(key, code, json.loads(variables or "{}")) for key, code, variables in found.fetchall()]
+            programs = [program for program in programs if shard.has(program.hash)]
+            known = connection.execute(_KNOWN, [[program.hash for program in programs]]).fetchall()
+        for script, build, environment, batch, attempt, *values in known:
+            if self._environments.get(build) == environment:
+                seen = _observation(dict(zip(SEEN, values, strict=True)))
+                self.seen[script, build][Place(seen.seed, batch, attempt)] = seen
+        return programs
+
+    def next_of(self, program: Program, build: Build) -> list[Todo]:
+        """The next of the first runs, if any is missing."""
+        key = program.hash, build.identity
+        if build.identity in self._unusable:
+            return []
+        lacking = missing({**self.seen[key], **{place: Observation("timeout") for place in self._doubtful[key]}})
+        if not lacking and self._doubtful[key]:
+            self._doubtful[key].clear()
+            lacking = missing(self.seen[key])
+        at_once = lacking if set(lacking) <= set(AGAIN) else lacking[:1]
+        return [Todo(program, build, place, key in self._fresh) for place in at_once]
+
+    def gone(self, programs: Sequence[Program]) -> list[Gone]:
+        """The scripts of which an earlier segment was bad and the newest is another one."""
+        by_hash = {program.hash: program for program in programs}
+        with self._store.read() as connection:
+            found = connection.execute(_SEGMENTS, [list(by_hash), sorted(GAPS)]).fetchall()
+        segments: dict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        for script, environment, *segment in found:
+            segments[script, environment].append(tuple(segment))
+        pairs = []
+        for (script, environment), own in segments.items():
+            here = {
+                build.public_version: build
+                for identity, build in self._builds.items()
+                if self._environments[identity] == environment
+            }
+            bad = [
+                version
+                for version, ending, match in own[:-1]
+                if ending in ("signal", "timeout") or match == "as_reported"
+            ]
+            if bad and own[-1][2] != "as_reported" and bad[-1] in here and own[-1][0] in here:
+                pairs.append(Gone(by_hash[script], here[bad[-1]], here[own[-1][0]]))
+        return pairs
+
+    def lacking(self, gone: Gone) -> list[Todo]:
+        """The runs that its bad side still lacks, or that its clean side lacks then."""
+        program, rules = gone.program, self._rules
+        bad = self.seen[program.hash, gone.bad.identity]
+        shown = bad.get(FIRSTS[0])
+        if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
+            return []
+        by_start = shown.ending == "signal"
+        afresh = by_start or shown.ending == "timeout"
+        size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
+        control = series(size, FIRST)
+        if todo := [Todo(program, gone.bad, place, afresh) for place in control if place not in bad]:
+            return todo
+        hits = sum(alike(bad[place], shown) for place in control)
+        asked = needed(hits, size, rules, by_start=by_start)
+        clean = self.seen[program.hash, gone.clean.identity]
+        places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]
+        afresh = by_start or (program.hash, gone.clean.identity) in self._fresh
+        return [Todo(program, gone.clean, place, afresh) for place in places if place not in clean]
+
+    def make(self, todo: Sequence[Todo]) -> Iterator[Made]:
+        """Make runs, ``jobs`` at a time, each zygote started once; keep them."""
+        try:
+            for one, attempt, result in self._driven(todo):
+                yield from self._taken(one, attempt, result)
+        finally:  # Ctrl-C, too, keeps what was reached
+            self._commit()
+
+    def _driven(self, todo: Iterable[Todo]) -> Iterator[tuple[Todo, Attempt, RunResult]]:
+        lanes: dict[tuple[str, int], deque[Todo]] = defaultdict(deque)
+        for one in todo:
+            lanes[one.build.identity, one.place.seed].append(one)
+        unstarted = deque(lanes)
+        at: dict[int, tuple[str, int]] = {}
+        current: dict[int, tuple[Todo, Attempt]] = {}
+
+        def feed(worker: Worker) -> Attempt | None:
+            lane = at.get(id(worker))
+            while lane is None or not lanes[lane]:
+                worker.close()
+                lane = unstarted.popleft() if unstarted else max(lanes, key=lambda one: len(lanes[one]))
+                if not lanes[lane] or (lane in at.values() and len(lanes[lane]) < WORTH_JOINING):
+                    return None
+                if not self._can_use(lane[0]):
+                    lanes[lane].clear()
+                    continue
+                worker.runner = self._machine.runner(self._builds[lane[0]], HOSTILE, seed=lane[1])
+                at[id(worker)] = lane
+            one = lanes[lane].popleft()
+            current[id(worker)] = one, self._attempt(one)
+            return current[id(worker)][1]
+
+        with ExitStack() as stack:
+            first = next(iter(self._builds.values()))
+            workers = [Worker(self._machine.runner(first, HOSTILE)) for _ in range(min(self._jobs, len(lanes) or 1))]
+            for worker in workers:
+                stack.callback(worker.close)
+            for worker, result in drive(workers, feed):
+                yield *current[id(worker)], result
+
+    def _can_use(self, identity: str) -> bool:
+        """Whether a build is still what it was; it is then held until the end."""
+        if identity in self._held | self._unusable:
+            return identity in self._held
+        build = self._builds[identity]
+        try:
+            self._holding.enter_context(self._machine.registry.using(build))
+        except BuildError as error:
+            self._unusable.add(identity)
+            self._progress.said(f"build {build.name} is left out: {error}")
+            return False
+        self._held.add(identity)
+        return True
+
+    def _attempt(self, one: Todo) -> Attempt:
+        program, numbers = one.program, limits()
+        is_slow = numbers.compiles.search(program.code) is not None
+        return Attempt(
+            key="",
+            code=program.code,
+            name=NAME,
+            seed=one.place.seed,
+            timeout=numbers.compile_timeout if is_slow else numbers.timeout,
+            memory=numbers.memory,
+            threads=self._threads,
+            fresh=one.fresh or bool(program.environment),  # most variables count only as torch is imported
+            environment=program.environment,
+        )
+
+    def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> Iterator[Made]:
+        """What a run adds to what is known: nothing yet where it is a timeout that is in doubt."""
+        key = one.program.hash, one.build.identity
+        seen = replace(observe(result, one.program.code), threads=attempt.threads, seed=attempt.seed)
+        row = self._row(one, seen, result)
+        doubtful = self._doubtful[key]
+        if seen.ending == "timeout":
+            if result.duration - result.waited < attempt.timeout and self._hindered[key] < TRIES:
+                self._hindered[key] += 1
+                return
+            self._fresh.add(key)
+            if not attempt.fresh:
+                doubtful[one.place] = row
+                return
+            for place, waiting in doubtful.items():
+                yield self._keep(one, place, waiting)
+        if attempt.fresh:
+            doubtful.clear()
+        yield self._keep(one, one.place, row)
+
+    def _row(self, one: Todo, seen: Observation, result: RunResult) -> dict[str, Any]:
+        return {
+            "script": one.program.hash,
+            "build": one.build.identity,
+            "version": one.build.public_version,
+            "environment": self._environments[one.build.identity],
+            "batch": one.place.batch,
+            "attempt": one.place.attempt,
+            **{name: getattr(seen, name) for name in SEEN},
+            "zygote": result.zygote,
+            "duration": result.duration,
+            "guarantees": list(result.guarantees),
+            "kernel": result.kernel,
+            "ran_at": now_utc(),
+        }
+
+    def _keep(self, one: Todo, place: Place, row: dict[str, Any]) -> Made:
+        """Queue a row; it is written with those of the last two seconds."""
+        seen = _observation(row)
+        self.seen[one.program.hash, one.build.identity][place] = seen
+        self._waiting.append(row)
+        self._progress.advanced(1)
+        if time.monotonic() - self._committed > COMMIT_SECONDS:
+            self._commit()
+        return Made(one.program.hash, one.build, place, seen)
+
+    def _commit(self) -> None:
+        if self._waiting:
+            with self._writer.transaction() as connection:
+                rows.append(connection, "observations", self._waiting)
+            self._waiting = []
+        self._committed = time.monotonic()
+
+
+def _observation(row: Mapping[str, Any]) -> Observation:
+    return Observation(**{name: row[name] for name in SEEN})
