@@ -10,7 +10,7 @@ from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
-from torch_embers.run.report_script import folded
+from torch_embers.run.report_script_text import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
