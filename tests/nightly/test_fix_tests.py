@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.repro.link import link_repros
 
 from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
@@ -18,7 +19,6 @@ from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_fix_tests
-from torch_embers.repro.link import link_repros
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
 from torch_embers.run.fix_tests.link import link_fix_tests

@@ -11,6 +11,10 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.repro.blocks import blocks
+from torch_embers.repro.complete import complete
+from torch_embers.repro.extract import ItemText, extract
+from torch_embers.repro.shell import scripts
 
 from support import rows
 from torch_embers.link import relations
@@ -18,10 +22,6 @@ from torch_embers.link.components import Components
 from torch_embers.link.references import read
 from torch_embers.link.stage import link_changed
 from torch_embers.repro import sessions
-from torch_embers.repro.blocks import blocks
-from torch_embers.repro.complete import complete
-from torch_embers.repro.extract import ItemText, extract
-from torch_embers.repro.shell import scripts
 from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store.records import Batch, Comment, Commit, Item
 from torch_embers.store.store import Store

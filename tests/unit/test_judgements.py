@@ -7,10 +7,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.repro.rules_version import RULES_VERSION
 
 from torch_embers import judgements, resources
 from torch_embers.errors import InputError
-from torch_embers.repro.rules_version import RULES_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -70,10 +70,10 @@ def link_repros(
     jobs: JobsOption = 2,
     database: DatabaseOption = None,
 ) -> None:
-    """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    """Read the script of every report, or the reason why there is none; run nothing."""
     from torch_embers import settings
+    from torch_embers.extract import stage
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.repro import link
     from torch_embers.run import show, synthesis
 
     if synthesize:
@@ -86,9 +86,9 @@ def link_repros(
     if fix_tests is not None:
         link_fix_tests(settings.load(database=database, repo=repo), fix_tests, revision, since, jobs)
         return
-    with ProgressBar("linking") as progress:
-        done = link.link_repros(store_at(database), repo, progress)
-    show.print_linked(done)
+    with ProgressBar("reading") as progress:
+        done = stage.refresh(store_at(database), repo, progress)
+    show.print_scripts(done)
 
 
 def run(

@@ -91,7 +91,8 @@ def blocks(text: str) -> tuple[Block, ...]:
         text: untrusted Markdown; only its first ``limits.text_chars`` are read.
     """
     limits = rules.load().limits
-    found = (block for raw in _raw_blocks(text[: limits.text_chars]) for block in _read(raw))
+    text = text[: limits.text_chars].encode("utf-8", "replace").decode()
+    found = (block for raw in _raw_blocks(text) for block in _read(raw))
     return tuple(islice(found, limits.blocks))
 
 

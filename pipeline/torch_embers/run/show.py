@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
-    from torch_embers.repro.link import Linked
+    from torch_embers.extract.stage import Counts
     from torch_embers.run.command import Reached, RunSummary
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
@@ -82,15 +82,12 @@ def print_checks(builds: Sequence[Build]) -> None:
     stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
 
 
-def print_linked(done: Linked) -> None:
-    """Print what became of the candidates."""
+def print_scripts(done: Counts) -> None:
+    """Print how many reports have a script, and why the others have none."""
     out = stdout()
-    counted = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items()))
-    out.print(f"{done.candidates:,} candidates, one row each: {counted or 'none'}; {done.read:,} texts read now")
-    if done.needs_review:
-        out.print(f"{done.needs_review:,} scripts need review: the text does not say clearly what is wrong")
+    out.print(f"{done.scripts:,} of {done.issues:,} reports have a script; {done.read:,} read now")
     if done.reasons:
-        out.print(table("", [("no case because", False), ("items", True)], done.reasons.items()))
+        out.print(table("", [("no script", False), ("reports", True)], done.reasons.items()))
 
 
 def print_reduction(made: Reduction) -> None:
