@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
 
-from helpers.timelines import CRASH, GAP, add_script, add_timeline
+from helpers.timeline_rows import CRASH, GAP, SCRIPT, add_script, add_timeline
+from torch_embers.extract.script import Change, Script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,12 +53,11 @@ def hostile(template: Path, path: Path) -> Path:
             ):
                 connection.execute(change, values)
             [(number,)] = connection.execute(f"SELECT {NTH}", {"n": place}).fetchall()
-            changes = json.dumps([{"line": 1, "before": text, "after": text, "reason": text}])
-            script = {"code": text, "found_in": text, "changes": changes, "environment": json.dumps({"A": text})}
-            add_script(connection, "pytorch/pytorch", number, **script)
-            loud = [segment | {"what": text, "shown": text, "evidence": text} for segment in CRASH]
+            script = Script(text, (Change(1, text, text, text),), {"A": text}, text, text)
+            add_script(connection, "pytorch/pytorch", number, script)
+            loud = [replace(segment, what=text, shown=text, evidence=text) for segment in CRASH]
             add_timeline(connection, "pytorch/pytorch", number, loud)
-        add_script(connection, "pytorch/pytorch", NUMBER)
+        add_script(connection, "pytorch/pytorch", NUMBER, SCRIPT)
         add_timeline(connection, "pytorch/pytorch", NUMBER, [*CRASH, GAP])
     return path
 

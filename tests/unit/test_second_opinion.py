@@ -12,21 +12,23 @@ import pytest
 from markdown_it import MarkdownIt
 
 from helpers.escaping import assert_harmless_markdown
-from helpers.timelines import CRASH, FOLDS, GAP, SCRIPT, VALUE, timeline_of_rows
+from helpers.timeline_rows import CRASH, FOLDS, GAP, SCRIPT, VALUE, crashed
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.extract.script import Change, NoScript, Script
 from torch_embers.judgements import Reading, readings_of
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
-from torch_embers.run.report_script import script_from
 from torch_embers.run.script import script_of
 from torch_embers.run.second_opinion import Bisected, opinion_on
 from torch_embers.run.second_opinion_text import as_table, history, limits, markdown, short
 from torch_embers.store.store import Store
+from torch_embers.timeline.model import Timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+
+    from torch_embers.timeline.model import Segment
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
 LETTERS = {"Y": "occurs", "n": "absent", "o": "not_seen", "-": "untestable", "c": "changed"}
@@ -44,7 +46,7 @@ def report(
     histories: dict[str, str],
     state: str = "closed",
     disposition: str = "fixed",
-    segments: Sequence[Mapping[str, Any]] = (),
+    segments: Sequence[Segment] = (),
     device: str = "",
     **more: Any,
 ) -> ItemReport:
@@ -69,8 +71,8 @@ def report(
         if letter != " "
     ]
     links = [{"repo": "a/b", "number": 8, "kinds": [{"relation": "fixes", "inward": True}]}]
-    timeline = timeline_of_rows("a/b", 7, segments, device=device) if segments else None
-    script = script_from({"reason": None, "detail": None, "device": device, **SCRIPT}) if segments else None
+    timeline = Timeline("a/b", 7, SCRIPT.hash, "cpu, X, AVX2, Linux", segments, device) if segments else None
+    script = SCRIPT if segments else None
     return ItemReport("a/b", 7, facts | more, [], [], links, cases, script, timeline, [], verdicts)
 
 
@@ -105,13 +107,13 @@ NOT_REPRODUCED = {"disposition": "unknown", "closing_kind": "not_reproduced"}
         ({"own": "YYY"}, NOT_REPRODUCED | {"closing_kind": None}, "still occurs", False),
         # where no case speaks, the report's script does: by what the report quotes, on the newest build, confirmed
         ({}, {"segments": CRASH[:1]}, "still occurs", True),
-        ({"sibling": "nnn"}, {"segments": [CRASH[0] | {"versions": "2.2.2"}]}, "still occurs", True),
+        ({"sibling": "nnn"}, {"segments": [crashed("2.2.2")]}, "still occurs", True),
         ({}, {"segments": CRASH}, "no longer seen", False),
-        ({}, {"segments": [CRASH[0], CRASH[1] | {"confirmed": False}]}, "cannot be concluded", False),
-        ({}, {"segments": [CRASH[0] | {"match": "other"}]}, "cannot be concluded", False),
+        ({}, {"segments": [CRASH[0], replace(CRASH[1], confirmed=False)]}, "cannot be concluded", False),
+        ({}, {"segments": [crashed("2.2.2", match="other")]}, "cannot be concluded", False),
         ({}, {"segments": CRASH[:1], "device": "cuda"}, "cannot be concluded", False),
         ({}, {"segments": [CRASH[0], GAP]}, "cannot be concluded", False),
-        ({"sibling": "nnn"}, {"segments": [CRASH[0] | {"versions": "2.1.2"}]}, "cannot be concluded", False),
+        ({"sibling": "nnn"}, {"segments": [crashed("2.1.2")]}, "cannot be concluded", False),
         ({"own": "Ynn"}, {"segments": CRASH[:1]}, "cannot be concluded", False),
     ],
 )
@@ -275,11 +277,11 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion
     item = replace(item, verdicts=loud)
     commit = {"sha": text, "pull": 9, "subject": text, "files": [text], "names_the_issue": False}
     found = Bisected("fixed", text, (text, text), text, 9, (commit, commit | {"names_the_issue": True}))
-    hostile = [{**segment, "what": text, "shown": text, "evidence": text} for segment in CRASH]
-    told = report({}, segments=hostile)
+    segments = [replace(segment, what=text, shown=text, evidence=text) for segment in CRASH]
+    timeline = Timeline("a/b", 7, SCRIPT.hash, text, segments, text)
     code = f"print(1)  # {text}\n```\n{text}\n````"
     script = Script(code, (Change(1, text, code, text),), {text: text}, text, text)
-    item = replace(item, script=script, timeline=replace(told.timeline, environment=text, device=text))
+    item = replace(item, script=script, timeline=timeline)
     made = opinion_on(item, bisected={"own": found})
     told = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown(made))
     assert [token.content.strip() for token in told if token.type == "html_block"] == list(FOLDS)

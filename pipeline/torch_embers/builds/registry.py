@@ -477,6 +477,27 @@ def processor_of(facts: str) -> str:
     return model if vendor.lower() in model.lower() else f"{vendor} {model}".strip()
 
 
+CAPABILITIES = {
+    "AVX512": frozenset({"avx512f", "avx512vl", "avx512bw", "avx512dq", "fma"}),
+    "AVX2": frozenset({"avx2", "fma"}),
+}
+"""Flags of the processor that torch asks for, by its name for them (aten/src/ATen/cpu/Utils), the most first."""
+
+
+def cpu_here(threads: int) -> Mapping[str, object]:
+    """Where scripts run that see no accelerator, as ``environment_of``: alike for all builds of this machine.
+
+    The capability is that of the processor; a build that uses less of it is no other environment.
+    """
+    system, processor = machine_here()
+    flags: set[str] = set()
+    with suppress(OSError):
+        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+    capability = next((name for name, asked in CAPABILITIES.items() if asked <= flags), None)
+    own = {"system": system, "processor": processor, "capability": capability, "threads": threads}
+    return {"device": "cpu", "device_name": None, "driver": None, **own}
+
+
 def _processor() -> str:
     """Model of the processor of this machine."""
     with suppress(OSError):

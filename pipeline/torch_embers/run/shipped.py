@@ -1,4 +1,4 @@
-"""What comes with embers, brought into a database: cases, verdicts, statuses that follow, facts about fix tests."""
+"""What comes with embers, brought into a database: cases, verdicts, statuses, timelines, facts about fix tests."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch_embers.run.script_status import BACKEND, script_statuses
 from torch_embers.run.status import CLAIMS, CONFIRMED, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
+from torch_embers.timeline import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -68,6 +69,7 @@ def load(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         shipped_fix_tests.load(connection)
+        stored.load(connection)
         _replace_statuses(connection, _statuses(connection, cases))
         _withdraw_claims(connection)
         shipped_mark.note(connection)

@@ -17,7 +17,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from torch_embers.builds.registry import BuildError, Placed, environment_of
+from torch_embers.builds.registry import BuildError, Placed, cpu_here
 from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import now_utc
 from torch_embers.sandbox.policy import HOSTILE
@@ -212,7 +212,7 @@ class Runs:
         self._builds = {build.identity: build for build in builds}
         self._jobs = jobs
         self._threads = threads_here()
-        placed = [Placed(build, environment_of(build, self._threads)) for build in builds]
+        placed = [Placed(build, cpu_here(self._threads)) for build in builds]
         self._environments = note_builds(writer, placed)
         self._holding = ExitStack()
         self._held: set[str] = set()
