@@ -69,6 +69,11 @@ SENTENCES = [
         "The report is about cuda; on the CPU its script ends without an error on 1.13.1 to 2.6.0; since 2.7.1 it prints "
         "something else",
     ),
+    (
+        line(crash(), *(prints("other", (f"2.{minor}.0",), flip="value") for minor in (9, 10, 11))),
+        "The report's script changes its behaviour 3 times: it dies by SIGSEGV, as reported on 1.13.1 to 2.6.0; ...; since "
+        "2.11.0 it prints something else",
+    ),
     (line(GAP), "The report's script runs on none of 1 release: lacks torch.foo"),
     (
         line(prints("other", OLD), prints("other", NEW, flip="wording")),

@@ -30,10 +30,10 @@ def sentence(timeline: Timeline) -> str:
     if len(groups) == 1:
         return f"{subject} {_alike(groups[0], timeline)}"
     if len(groups) > 3:
-        changes = (
-            f"{SUBJECT} changes its behaviour {len(groups) - 1} times: {_does(groups[0][-1])} on {_span(groups[0])}"
+        times = f"changes its behaviour {len(groups) - 1} times"
+        return (
+            f"{subject} {times}: it {_does(groups[0][-1])} on {_span(groups[0])}; ...; {_since(groups[-1], groups[-2])}"
         )
-        return f"{about}{changes}; ...; {_since(groups[-1], groups[-2])}"
     first = groups[0][-1]
     opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {_does(first)}"
     clauses = [f"{opening} on {_span(groups[0])}"]
