@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.timeline_rows import CRASH, GAP, VALUE, add_timeline, crashed, ended, raised
+from helpers.timeline_rows import CRASH, GAP, SCRIPT, VALUE, add_script, add_timeline, crashed, ended, raised
 from mini_study import insert
 from support import case_of
+from torch_embers.extract.script import NoScript
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank
 from torch_embers.store.store import Store
@@ -85,6 +87,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         crash = [crashed("2.0.1"), ended(NEW, match="other", confirmed=False)]
         for number, segments in enumerate((CRASH, [GAP, *VALUE], wording, crash), 1):
             add_timeline(connection, "a/b", number, segments)
+        add_script(connection, "a/b", 1, replace(SCRIPT, environment={"OMP_NUM_THREADS": "1"}))
+        add_script(connection, "a/b", 5, NoScript("no_code", "the report holds no Python code"))
         add_timeline(connection, "a/b", 2, crash, provenance="shipped")  # own rows come first
     return store
 

@@ -14,24 +14,31 @@ from torch_embers.store.store import Store
 from torch_embers.timeline import stage, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from torch_embers.timeline.model import Segment, Timeline
 
 CRASH = {"ending": "signal", "what": "SIGSEGV"}
 ERROR = {"ending": "exception", "what": "ValueError", "message": "expected two dimensions of the input"}
-BODY = "It dies with a segmentation fault.\n\n### Expected behavior\n\nValueError: expected two dimensions of the input\n"
+BODY = (
+    "It dies with a segmentation fault.\n\n### Expected behavior\n\nValueError: expected two dimensions of the input\n"
+)
 
 
-def observe(database: Path, script: str, version: str, seen: dict[str, Any], **more: Any) -> None:
+def observe(database: Path, script: str, seen: Mapping[str, Mapping[str, Any]], times: int = 1, **more: Any) -> None:
+    """So many runs on each release, by release."""
     row = {
-        "script": script, "build": version, "version": f"{version}+cpu", "environment": "e", "seed": 0, "batch": 1,
-        "attempt": 0, "ending": "ok", "what": "", "message": "", "frame": "", "printed": "", "threads": 2, "zygote": "",
-        "duration": 1.0, "guarantees": [], "kernel": None, "ran_at": NOON,
+        "script": script, "environment": "e", "seed": 0, "batch": 1, "ending": "ok", "what": "", "message": "",
+        "frame": "", "printed": "", "threads": 2, "zygote": "", "duration": 1.0, "guarantees": [], "ran_at": NOON,
     }  # fmt: skip
+    made = [
+        row | {"build": version, "version": f"{version}+cpu", "attempt": attempt} | how | more
+        for version, how in seen.items()
+        for attempt in range(times)
+    ]
     with Store(database).writer("test") as writer, writer.transaction() as connection:
-        rows.append(connection, "observations", [row | seen | more])
+        rows.append(connection, "observations", made)
 
 
 def say(database: Path, statement: str, *values: object) -> None:
@@ -55,10 +62,7 @@ def of(database: Path, number: int) -> Timeline:
 def crashed(database: Path) -> Path:
     script = put(database, 5)
     say(database, "UPDATE items SET body = ?", BODY)
-    for version in ("2.5.1", "2.6.0"):
-        observe(database, script, version, CRASH)
-    for version in ("2.10.0", "2.9.1"):
-        observe(database, script, version, ERROR)
+    observe(database, script, {"2.5.1": CRASH, "2.6.0": CRASH, "2.10.0": ERROR, "2.9.1": ERROR})
     return database
 
 
@@ -86,15 +90,12 @@ def test_only_the_items_that_are_asked_for_are_derived_anew(crashed: Path) -> No
 def test_an_absence_is_confirmed_by_enough_runs_in_both_batches(crashed: Path) -> None:
     derived(crashed)
     script = of(crashed, 5).script
-    for attempt in range(1, 10):
-        observe(crashed, script, "2.6.0", CRASH, attempt=attempt)
-    for attempt in range(1, 4):
-        observe(crashed, script, "2.10.0", ERROR, attempt=attempt)
-    for attempt in range(3):
-        observe(crashed, script, "2.10.0", ERROR, attempt=attempt, batch=2)
+    observe(crashed, script, {"2.6.0": CRASH}, 9)
+    observe(crashed, script, {"2.10.0": ERROR}, 3)
+    observe(crashed, script, {"2.10.0": ERROR}, 3, batch=2)
     derived(crashed)
     assert not of(crashed, 5).segments[1].confirmed  # ten hits of ten ask for four clean runs in each
-    observe(crashed, script, "2.10.0", ERROR, attempt=3, batch=2)
+    observe(crashed, script, {"2.10.0": ERROR}, batch=2)
     derived(crashed)
     assert of(crashed, 5).segments[1].confirmed
 
@@ -121,15 +122,15 @@ def test_the_day_of_a_merge_leaves_open_what_it_does_not_decide() -> None:
 def test_a_script_about_another_device_has_no_match(database: Path) -> None:
     script = put(database, 5, device="cuda")
     say(database, "UPDATE items SET body = ?", BODY)
-    observe(database, script, "2.6.0", CRASH)
+    observe(database, script, {"2.6.0": CRASH})
     derived(database)
     assert (of(database, 5).device, of(database, 5).segments[0].match) == ("cuda", None)
 
 
 def test_runs_in_two_environments_are_two_timelines(crashed: Path) -> None:
     script = put(crashed, 6, code="print(1)\n")
-    observe(crashed, script, "2.6.0", CRASH)
-    observe(crashed, script, "2.7.1", ERROR, environment="f")
+    observe(crashed, script, {"2.6.0": CRASH})
+    observe(crashed, script, {"2.7.1": ERROR}, environment="f")
     derived(crashed)
     with Store(crashed).read() as connection:
         found = connection.execute("SELECT environment, flip FROM timelines WHERE number = 6 ORDER BY ALL").fetchall()

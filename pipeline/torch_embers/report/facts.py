@@ -14,7 +14,7 @@ from torch_embers.report import operators, places
 from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run.item_verdict import item_verdict, speaks_of
 from torch_embers.run.matrix import builds_of, changes, deciding, preferred
-from torch_embers.run.report_script import last_change
+from torch_embers.run.report_script_text import last_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

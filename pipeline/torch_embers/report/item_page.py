@@ -15,7 +15,7 @@ from torch_embers.report import badges, highlight, links_graph, places
 from torch_embers.report.facts import by_item, cut
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.run.matrix import OWN
-from torch_embers.run.report_script import changes, command, script_from
+from torch_embers.run.report_script_text import changes, command, script_from
 from torch_embers.run.script import SHOWN_LINES, script_of
 from torch_embers.timeline.sentence import details
 

@@ -14,7 +14,7 @@ from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
 from torch_embers.report import documentation
 from torch_embers.run.matrix import span
-from torch_embers.run.report_script import MATCHES, ending
+from torch_embers.run.report_script_text import MATCHES, ending
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from torch_embers.escaping import markdown_code
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
-from torch_embers.run.report_script import answer, folded, script_from
+from torch_embers.run.report_script_text import answer, folded, script_from
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema

@@ -10,7 +10,7 @@ from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
-from torch_embers.run.report_script import folded
+from torch_embers.run.report_script_text import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -284,7 +284,8 @@ def short(opinion: SecondOpinion) -> str:
         said = [escaped(report.behaviour, LONGEST), "", *folded(report.script, report.timeline), SHORT_BY]
         return "\n".join([head, "", *said]) + "\n"
     if case is None or (entry := case.newest) is None:
-        why = " ".join([*filter(None, [report.behaviour]), *limits(opinion)[:SHOWN_LIMITS]])
+        behaviour = [f"{report.behaviour}."] if report.behaviour else []
+        why = " ".join([*behaviour, *limits(opinion)[:SHOWN_LIMITS]])
         return f"Whether this issue still reproduces cannot be concluded. {escaped(why, LONGEST)}\n\n{SHORT_BY}\n"
     gone = opinion.conclusion == "no longer seen"
     out = [f"This issue {'no longer' if gone else 'still'} reproduces on PyTorch {escaped(entry.build)}.", ""]

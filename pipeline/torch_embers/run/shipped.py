@@ -1,4 +1,4 @@
-"""What comes with embers, brought into a database: cases, verdicts, statuses that follow, facts about fix tests."""
+"""What comes with embers, brought into a database: cases, verdicts, statuses, timelines, facts about fix tests."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes, deciding, span
 from torch_embers.run.recheck import evidence_line
-from torch_embers.run.report_script import UNCONFIRMED, command, last_change
-from torch_embers.run.report_script import changes as changes_of
+from torch_embers.run.report_script_text import UNCONFIRMED, command, last_change
+from torch_embers.run.report_script_text import changes as changes_of
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided

@@ -43,7 +43,8 @@ def answer(number: int, script: Script | NoScript | None, timeline: Timeline | N
         return sentence(timeline)
     if isinstance(script, NoScript):
         return f"No script: {script.detail}"
-    return f"The report's script has not run yet: `embers run {number}`" if script else ""
+    about = f"The report is about {script.device}; on the CPU: " if script and script.device else ""
+    return f"{about}The report's script has not run yet: `embers run {number}`" if script else ""
 
 
 def command(script: Script) -> str:
@@ -86,6 +87,8 @@ def folded(script: Script | NoScript | None, timeline: Timeline | None) -> list[
 
 def ending(segment: Segment) -> str:
     """How a segment ends, in a word or two; of one that ends well, whether it prints what the report quotes."""
+    if segment.ending == "lacks_api":
+        return f"lacks {segment.what}"
     printed = {"as_reported": "reported value", "as_expected": "expected value"}
     words = printed.get(segment.match or "", "ok") if segment.ending == "ok" else segment.ending.replace("_", " ")
     return segment.what or words
@@ -104,13 +107,18 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     if crash_gone:
         borders = [pair for pair in borders if "SIG" in pair[0].what and "SIG" not in pair[1].what]
     if not borders:
-        return ending(segments[-1])[:LONGEST_ENDING], segments[0].versions[0]
+        return _short(segments[-1]), segments[0].versions[0]
     before, after = borders[-1]
-    was, now = ending(before)[:LONGEST_ENDING], ending(after)[:LONGEST_ENDING]
+    was, now = _short(before), _short(after)
     if was == now:
         now = f"another {'value' if after.flip == 'value' else 'message'}"
     is_absence = before.ending == "signal" or before.match == "as_reported"
     return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
+
+
+def _short(segment: Segment) -> str:
+    """The ending; of a mixed one the first way."""
+    return ending(segment).partition(";")[0][:LONGEST_ENDING]
 
 
 def _bounded(lines: Sequence[str], most: int) -> list[str]:
