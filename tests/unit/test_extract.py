@@ -122,8 +122,10 @@ def test_a_line_that_is_no_python_is_mended_and_recorded(line: str, after: str) 
 # --- which blocks -------------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_joined_with_those_whose_names_they_need() -> None:
-    made = script("```\nimport torch\ndef f(x):\n    return x + 1\n```\nthen\n```\nprint(f(torch.ones(2)))\n```\n")
+@pytest.mark.parametrize("between", ["then", "where"])
+def test_blocks_are_joined_with_those_whose_names_they_need(between: str) -> None:
+    blocks = ["```\nimport torch\ndef f(x):\n    return x + 1\n```\n", "```\nprint(f(torch.ones(2)))\n```\n"]
+    made = script(f"{between}\n".join(blocks if between == "then" else reversed(blocks)))
     assert own(made) == ["import torch", "def f(x):", "    return x + 1", "print(f(torch.ones(2)))"]
 
 
@@ -141,6 +143,7 @@ def test_the_first_block_that_stands_alone_is_the_script() -> None:
         "Expected output:\n",
         "A workaround is this:\n",
         "This works as expected:\n",
+        "Without the cast it works just fine, as it does on main\n",
         "The fix would be\n",
     ],
 )
@@ -261,8 +264,9 @@ GROUP = 'import torch.distributed as dist\ndist.init_process_group("gloo"{})\npr
         ("", "no_code", ""),
         ("```cpp\n#include <torch/torch.h>\n```", "not_python", ""),
         ("```\n#include <torch/torch.h>\nint main() {}\n```", "not_python", ""),
-        ("```\nprint(torch.relu(my_input))\n```", "fragment", "my_input is missing"),
+        ("```\nprint(torch.relu(my_input))\n```", "fragment", "nothing defines my_input"),
         ("```\nimport torch\nclass A:\n    def f(self): pass\n```", "fragment", "nothing is run"),
+        ("```\nprint(torch.relu(x))\nx = torch.ones(1)\n```", "fragment", "x is used before it is set"),
         ("```\nprint(torch.relu(...))\n```", "fragment", "arguments are left out"),
         ("```\nimport torch\nx = torch.ones(\ny = 1 +\nfor\nprint(1)\n```", "fragment", "line 2"),
         ("```\nimport torch\nx = torch.load('model.pt')\n```", "data", "model.pt"),
