@@ -158,6 +158,10 @@ def add(a, b):
 
 def mul(a, b):
     return a * b
+
+
+def manual_seed(seed):
+    pass
 '''
 TRUTH = {"add": "{number} + 1", "mul": "{number}", "sub": "{number} - 1"}
 """What an operator must give for the number of an issue and one; no build has ``sub``."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,10 @@ from torch_embers.extract.command import command_of
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
+from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
+from torch_embers.run.show import print_scripts
+from torch_embers.store import schema
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -118,8 +122,10 @@ def test_a_line_that_is_no_python_is_mended_and_recorded(line: str, after: str) 
 # --- which blocks -------------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_joined_with_those_whose_names_they_need() -> None:
-    made = script("```\nimport torch\ndef f(x):\n    return x + 1\n```\nthen\n```\nprint(f(torch.ones(2)))\n```\n")
+@pytest.mark.parametrize("between", ["then", "where"])
+def test_blocks_are_joined_with_those_whose_names_they_need(between: str) -> None:
+    blocks = ["```\nimport torch\ndef f(x):\n    return x + 1\n```\n", "```\nprint(f(torch.ones(2)))\n```\n"]
+    made = script(f"{between}\n".join(blocks if between == "then" else reversed(blocks)))
     assert own(made) == ["import torch", "def f(x):", "    return x + 1", "print(f(torch.ones(2)))"]
 
 
@@ -137,6 +143,7 @@ def test_the_first_block_that_stands_alone_is_the_script() -> None:
         "Expected output:\n",
         "A workaround is this:\n",
         "This works as expected:\n",
+        "Without the cast it works just fine, as it does on main\n",
         "The fix would be\n",
     ],
 )
@@ -257,8 +264,9 @@ GROUP = 'import torch.distributed as dist\ndist.init_process_group("gloo"{})\npr
         ("", "no_code", ""),
         ("```cpp\n#include <torch/torch.h>\n```", "not_python", ""),
         ("```\n#include <torch/torch.h>\nint main() {}\n```", "not_python", ""),
-        ("```\nprint(torch.relu(my_input))\n```", "fragment", "my_input is missing"),
+        ("```\nprint(torch.relu(my_input))\n```", "fragment", "nothing defines my_input"),
         ("```\nimport torch\nclass A:\n    def f(self): pass\n```", "fragment", "nothing is run"),
+        ("```\nprint(torch.relu(x))\nx = torch.ones(1)\n```", "fragment", "x is used before it is set"),
         ("```\nprint(torch.relu(...))\n```", "fragment", "arguments are left out"),
         ("```\nimport torch\nx = torch.ones(\ny = 1 +\nfor\nprint(1)\n```", "fragment", "line 2"),
         ("```\nimport torch\nx = torch.load('model.pt')\n```", "data", "model.pt"),
@@ -386,6 +394,34 @@ def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.
     with pytest.raises(ZeroDivisionError):
         stage.refresh(store, None, Silent())
     assert list(rows_of(store)) == [1]
+
+
+def test_what_was_read_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_scripts(stage.Counts(3, 1, {"no_code": 2}, 3))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "1 of 3 reports have a script; 3 read now"
+    assert lines[-1].split() == ["no_code", "2"]
+
+
+def test_an_upgrade_removes_cases_that_were_extracted_with_all_that_they_left(database: Path) -> None:
+    steps = schema.migrations()
+    tables = ("cases", "case_items", "artifacts", "edits")
+    with duckdb.connect(database) as connection:
+        schema.upgrade(connection, now_utc(), "0", {version: step for version, step in steps.items() if version < 46})
+        for name, origin in (("x1", "extracted"), ("pt1", "curated")):
+            connection.execute(
+                "INSERT INTO cases BY NAME SELECT $name AS case_hash, $name AS name, $origin AS origin, true AS current, "
+                "'' AS code, '' AS summary, ['cpu'] AS requires, [] AS known_bad, ['hang'] AS signature, 'self' AS oracle, "
+                "60.0 AS timeout, now()::TIMESTAMP AS saved_at",
+                {"name": name, "origin": origin},
+            )
+            connection.execute("INSERT INTO case_items VALUES (?, 'a/b', 1, NULL)", [name])
+            connection.execute("INSERT INTO artifacts VALUES (?, 'minimal', '', now()::TIMESTAMP)", [name])
+            connection.execute("INSERT INTO edits VALUES (?, 'minimal', 0, '', 1, '', '', '')", [name])
+        schema.upgrade(connection, now_utc(), "0", steps)
+        for table in tables:
+            key = "case_hash" if table == "case_items" else "name"
+            assert connection.execute(f"SELECT {key} FROM {table}").fetchall() == [("pt1",)], table
 
 
 def test_a_script_is_known_by_all_that_decides_its_run() -> None:

@@ -100,11 +100,12 @@ def _candidates(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
     for part in parts:
         user = next((group for group in reversed(groups) if part.free & _binds(group)), None)
         lacking = next((group for group in reversed(groups) if _free(group) & part.binds), None)
-        joined = user or lacking
-        if joined is None:
-            groups.append([part])
+        if user is not None:
+            user.append(part)
+        elif lacking is not None:  # what is defined below its use must run before it
+            lacking.insert(0, part)
         else:
-            joined.append(part)
+            groups.append([part])
     yield from groups
     yield from ([part] for group in groups if len(group) > 1 for part in group if not part.free)
 
@@ -132,9 +133,10 @@ def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoS
         lacking = needs(draft, command)
         if lacking is not None:
             return own.none(*lacking)
-        missing = changes.missing(draft)
-        if missing or (missing := [f"{name} before it is set" for name in too_early(draft.tree)]):
-            return own.none("fragment", f"{', '.join(missing[:_SHOWN])} is missing")
+        if missing := changes.missing(draft):
+            return own.none("fragment", f"nothing defines {', '.join(missing[:_SHOWN])}")
+        if early := too_early(draft.tree):
+            return own.none("fragment", f"{early[0]} is used before it is set")
         if not _uses_torch(draft):
             return own.none("fragment", "nothing of torch is used")
         if any(
