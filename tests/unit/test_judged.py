@@ -31,7 +31,9 @@ def matches(database: Path) -> list[str | None]:
 def test_what_a_person_says_of_the_newest_behaviour_counts_in_the_timeline(database: Path) -> None:
     put(database, 5, SEGMENTS)
     done = say(database, "--right-script", "yes", "--match", "as_expected", "--relation", "same")
-    assert done.stdout.startswith("#5: right_script yes, match as_expected, script_relation same, says human:ann; it counts")
+    assert done.stdout.startswith(
+        "#5: right_script yes, match as_expected, script_relation same, says human:ann; it counts"
+    )
     assert matches(database) == ["other", "as_expected"]
     [_, (_, _, evidence)] = rows(database, MATCHES)
     assert evidence.startswith("judged by a person (ann, ")

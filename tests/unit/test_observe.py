@@ -35,6 +35,8 @@ def ended(how: str, number: int | None = None, stdout: str = "", stderr: str = "
         ("memory", None, "", ("out_of_memory", "")),
         ("exited", 1, HEAD + SCRIPT + "RuntimeError: DefaultCPUAllocator: can't allocate memory\n", ("out_of_memory", "RuntimeError")),
         ("output", None, "", ("cannot_run", "it prints more than the sandbox takes")),
+        ("processes", None, "", ("cannot_run", "it starts more processes than the sandbox allows")),
+        ("exited", 1, HEAD + SCRIPT + "BlockingIOError: [Errno 11] Resource temporarily unavailable\n", ("cannot_run", "it starts more processes than the sandbox allows")),
         ("sandbox_error", None, "", ("cannot_run", "why")),
         ("exited", 1, HEAD + SCRIPT + NO_API + "\n", ("lacks_api", "torch.foo")),
         ("exited", 1, HEAD + SCRIPT + HANDED_ON + NO_API + "\n", ("lacks_api", "torch.foo")),
