@@ -13,6 +13,9 @@ from torch_embers.extract.script import Script
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.run import state
+from torch_embers.run.command import RunRequest
+from torch_embers.run.report_scripts import run_reports, summary
+from torch_embers.settings import Settings
 from torch_embers.store import rows as stored_rows
 from torch_embers.timeline import observe, running
 
@@ -169,3 +172,23 @@ def test_shards_of_two_machines_are_one_sweep(store: Store, registry: Registry, 
             state.load(writer, tmp_path / f"state{number}")
     assert rows(store.path, "SELECT count(*), count(DISTINCT script) FROM observations") == [(12, 6)]
     assert run(store, registry, wanted) == 0
+
+
+def test_reports_run_on_all_builds_and_say_what_they_do_or_why_not(store: Store, registry: Registry) -> None:
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        for number, body in enumerate(
+            (
+                f"```python\nimport torch\nx = torch.manual_seed(3)\nprint(x, torch.__version__ == {NEW!r})\n```",
+                "It dies.",
+            ),
+            1,
+        ):
+            asked = [REPO, number, body]
+            connection.execute("INSERT INTO items (repo, number, title, body) VALUES (?, ?, 'x', ?)", asked)
+    wanted = Settings(database=store.path, builds_dir=registry.folder, repo=REPO)
+    told = run_reports(store, wanted, RunRequest(builds=(BAD, GOOD, NEW)), None, Silent())
+    assert [(one.number, one.timeline is None, bool(one.why)) for one in told] == [(2, True, True), (1, False, False)]
+    assert told[1].timeline is not None
+    assert [segment.versions for segment in told[1].timeline.segments] == [(BAD, GOOD), (NEW,)]
+    done = summary(told)
+    assert (done.reports, done.scripts, done.runnable, done.flips) == (2, 1, 1, 1)
