@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
+
+from helpers.timeline_rows import CRASH, GAP, SCRIPT, add_script, add_timeline
+from torch_embers.extract.script import Change, Script
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +52,13 @@ def hostile(template: Path, path: Path) -> Path:
                 "UPDATE verdicts SET detail = $t WHERE k > 0 AND hash(case_hash) % 4 = $n",
             ):
                 connection.execute(change, values)
+            [(number,)] = connection.execute(f"SELECT {NTH}", {"n": place}).fetchall()
+            script = Script(text, (Change(1, text, text, text),), {"A": text}, text, text)
+            add_script(connection, "pytorch/pytorch", number, script)
+            loud = [replace(segment, what=text, shown=text, evidence=text) for segment in CRASH]
+            add_timeline(connection, "pytorch/pytorch", number, loud)
+        add_script(connection, "pytorch/pytorch", NUMBER, SCRIPT)
+        add_timeline(connection, "pytorch/pytorch", NUMBER, [*CRASH, GAP])
     return path
 
 

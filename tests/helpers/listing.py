@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helpers.timelines import CRASH, VALUE, add_timeline
+from helpers.timeline_rows import CRASH, GAP, SCRIPT, VALUE, add_script, add_timeline, crashed, ended, raised
 from mini_study import insert
 from support import case_of
+from torch_embers.extract.script import NoScript
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank
 from torch_embers.store.store import Store
@@ -81,12 +83,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         same = {"repo": "a/b", "scheme": "consequence", "probability": 0.9, "abstained": False, "provenance": "model"}
         same |= {"model": "m", "variant": "title", "text_hash": "h", "votes_hash": "h", "predicted_at": DAY}
         insert(connection, "predictions", "number value likeliest", [(1, "slow", "slow"), (3, "slow", "slow")], **same)
-        wording = [{**CRASH[1], "flip": "wording"}, {**CRASH[1], "flip": "wording"}]
-        abort = [{**CRASH[0], "what": "SIGABRT"}, {"versions": NEW, "ending": "ok", "flip": "ending"}]
-        gap = {"versions": "1.12.1", "ending": "lacks_api", "what": "torch.compile"}
-        for number, segments in enumerate((CRASH, [gap, *VALUE], wording, abort), 1):
+        wording = [raised("2.0.1", flip="wording"), raised("2.1.2", flip="wording")]
+        crash = [crashed("2.0.1"), ended(NEW, match="other", confirmed=False)]
+        for number, segments in enumerate((CRASH, [GAP, *VALUE], wording, crash), 1):
             add_timeline(connection, "a/b", number, segments)
-        add_timeline(connection, "a/b", 2, abort, provenance="shipped")  # own rows come first
+        add_script(connection, "a/b", 1, replace(SCRIPT, environment={"OMP_NUM_THREADS": "1"}))
+        add_script(connection, "a/b", 5, NoScript("no_code", "the report holds no Python code"))
+        add_timeline(connection, "a/b", 2, crash, provenance="shipped")  # own rows come first
     return store
 
 

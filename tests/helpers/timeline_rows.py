@@ -1,12 +1,12 @@
-"""Rows of scripts and timelines as their stages write them, for tests of what acts on them."""
+"""Rows of scripts and timelines as their stages write them, for tests of what reads them and acts on them."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.extract.script import Script
+from torch_embers.extract.script import Change, NoScript, Script
 from torch_embers.store import rows
 from torch_embers.store.store import Store
 from torch_embers.timeline.model import Segment
@@ -15,9 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import duckdb
+
 REPO = "pytorch/pytorch"
 NOON = "2026-11-01T12:00:00"
-CODE = "import torch\nprint(torch.ones(2).sum())\n"
+SCRIPT = Script(
+    "import torch\nx = torch.ones(3).to(device)\nprint(x.sum())\n",
+    (
+        Change(1, "", "import torch", "a usual import is added"),
+        Change(2, "x = torch.ones(3).cuda()", "x = torch.ones(3).to(device)", "the device is a variable"),
+    ),
+)
 
 
 def crashed(*versions: str, match: str | None = "as_reported", **more: Any) -> Segment:
@@ -27,7 +35,50 @@ def crashed(*versions: str, match: str | None = "as_reported", **more: Any) -> S
 
 def ended(*versions: str, match: str | None = "as_expected", confirmed: bool = True, **more: Any) -> Segment:
     """A segment on which it prints and ends."""
-    return Segment(versions, "ok", "", "4.0", 11, confirmed, match, flip="ending", **more)  # type: ignore[arg-type]
+    return Segment(versions, "ok", "", "4.0", 11, confirmed, match, **{"flip": "ending", **more})  # type: ignore[arg-type]
+
+
+def raised(*versions: str, confirmed: bool = True, **more: Any) -> Segment:
+    """A segment on which it raises an error that the report does not mention."""
+    segment = Segment(versions, "exception", "ValueError", "expected 2 dimensions", 11, confirmed, "other", **more)
+    return segment if segment.flip else replace(segment, flip="ending")
+
+
+FOLDS = (
+    *("<details><summary>On which releases</summary>", "</details>"),
+    *("<details><summary>The script, and what differs from the report</summary>", "</details>"),
+)
+"""The only HTML in a text to paste, in order."""
+GAP = Segment(("2.15.1",), "lacks_api", "torch.compile")
+CRASH = (crashed("1.13.1", "2.0.1", "2.6.0", evidence="its signal: body"), raised("2.7.1", "2.15.0", at_fix=True))
+VALUE = (ended("1.13.1", "2.9.1", match="as_reported"), ended("2.15.0", flip="value", confirmed=False))
+
+
+def add_script(connection: duckdb.DuckDBPyConnection, repo: str, number: int, script: Script | NoScript) -> None:
+    """Give an item a script, or the reason why it has none."""
+    row: dict[str, Any] = {"repo": repo, "number": number, "content_hash": "c", "rules": "r", "made_at": NOON}
+    if isinstance(script, NoScript):
+        row |= {"reason": script.reason, "detail": script.detail}
+    else:
+        row |= {"script": script.hash, "code": script.code, "device": script.device or None}
+        row |= {"environment": json.dumps(dict(script.environment)), "found_in": script.found_in}
+        row |= {"changes": json.dumps([asdict(change) for change in script.changes])}
+    rows.append(connection, "scripts", [row])
+
+
+def add_timeline(
+    connection: duckdb.DuckDBPyConnection,
+    repo: str,
+    number: int,
+    segments: Sequence[Segment],
+    script: Script = SCRIPT,
+    provenance: str = "own",
+) -> None:
+    """Write the segments of an item."""
+    more = {"repo": repo, "device": script.device or None}
+    rows.append(
+        connection, "timelines", [row | more for row in segment_rows(number, script.hash, segments, provenance)]
+    )
 
 
 def put(
@@ -37,7 +88,7 @@ def put(
     *,
     state: str = "open",
     disposition: str = "",
-    code: str = CODE,
+    code: str = SCRIPT.code,
     device: str = "",
     provenance: str = "own",
 ) -> str:
@@ -45,18 +96,33 @@ def put(
     script = Script(code, device=device)
     key = {"repo": REPO, "number": number}
     item = key | {"kind": "issue", "title": f"Report {number}", "state": state, "labels": []}
-    row = key | {
-        "script": script.hash, "code": code, "environment": "{}", "device": device or None, "found_in": "body",
-        "changes": json.dumps([]), "content_hash": "c", "rules": "r", "made_at": NOON,
-    }  # fmt: skip
-    own = {"script": script.hash, "environment": "e", "provenance": provenance, "decided_at": NOON}
-    made = [key | own | {"place": place} | asdict(segment) for place, segment in enumerate(segments)]
-    store = Store(database)
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+    with Store(database).writer("test", create=True) as writer, writer.transaction() as connection:
         rows.append(connection, "items", [item])
-        rows.append(connection, "scripts", [row])
-        rows.append(connection, "timelines", [one | {"versions": list(one["versions"])} for one in made])
+        add_script(connection, REPO, number, script)
+        add_timeline(connection, REPO, number, segments, script, provenance)
         if disposition:
             read = {"disposition": disposition, "evidence": "e", "annotator_kind": "human", "annotator": "a"}
             rows.append(connection, "dispositions", [key | read | {"confidence": 1.0, "source": "test"}])
     return script.hash
+
+
+def segment_rows(
+    number: int, script: str, segments: Sequence[Segment], provenance: str = "own"
+) -> list[dict[str, Any]]:
+    """Rows of the table ``timelines``."""
+    own = {"repo": REPO, "number": number, "script": script, "environment": "e", "provenance": provenance}
+    return [
+        own | {"decided_at": NOON, "place": place} | asdict(segment) | {"versions": list(segment.versions)}
+        for place, segment in enumerate(segments)
+    ]
+
+
+def observe(database: Path, script: str, version: str, *, batch: int = 1) -> None:
+    """A run of a script that a signal ended."""
+    row = {
+        "script": script, "build": f"{version}@c", "version": version, "environment": "e", "seed": 0, "batch": batch,
+        "attempt": 0, "ending": "signal", "what": "SIGSEGV", "message": "", "frame": "", "printed": "", "threads": 2,
+        "zygote": "", "duration": 1.0, "guarantees": [], "ran_at": NOON,
+    }  # fmt: skip
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        rows.append(connection, "observations", [row])

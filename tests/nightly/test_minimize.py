@@ -7,34 +7,29 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import Recorded, case_text, fake_python, rows
+from helpers.timeline_rows import REPO, crashed, put
+from support import fake_python, rows
 from torch_embers.builds.registry import Registry
-from torch_embers.normalize import now_utc
+from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
 from torch_embers.repro import bank
-from torch_embers.repro.case import Case, parse
 from torch_embers.repro.minimize import MinimizeError
 from torch_embers.run import reduction, reduction_sweep
-from torch_embers.run.reduction import reduce_case
-from torch_embers.store.rows import append
+from torch_embers.run.reduction import reduce_on
 from torch_embers.store.store import Store
+from torch_embers.timeline.item_script import ItemScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
 pytest.importorskip("pysource_minimize")
-
-
-def extracted(code: str, signature: str = "IndexError: list index out of range") -> Case:
-    return parse(case_text(code, signature=signature, oracle="exception"), "x1", "extracted")
 
 
 @pytest.fixture(scope="module")
@@ -58,21 +53,17 @@ print(sizes[len(sizes) + 4])
 """
 
 
-def test_an_extracted_script_is_minimised_in_the_sandbox_and_all_its_texts_agree(registry: Registry) -> None:
+def report(number: int = 1, code: str = PROGRAM) -> ItemScript:
+    return ItemScript(REPO, number, f"Report {number}", Script(code))
+
+
+def test_the_script_of_a_report_is_minimised_in_the_sandbox_and_does_the_same(registry: Registry) -> None:
     build = registry.find("2.5.1")
-    made = reduce_case(extracted(PROGRAM), PROGRAM, PROGRAM, build, registry, Silent())
+    with registry.using(build):
+        made = reduce_on(report(), [build])
     assert made.after < made.before / 3
     assert "helper" not in made.minimized.code
-    assert set(made.agree.values()) == {"reproduced"}
-    own = parse(case_text(PROGRAM), "pt1_own")
-    with pytest.raises(MinimizeError, match="judges itself"):
-        reduce_case(own, PROGRAM, None, build, registry, Silent())
-
-
-def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Registry) -> None:
-    progress = Recorded()
-    reduce_case(extracted(PROGRAM), PROGRAM, "raise ValueError('x')", registry.find("2.5.1"), registry, progress)
-    assert any(line.startswith("alarm") for line in progress.lines)
+    assert made.shows == "2.5.1: exception IndexError"
 
 
 # ---- all of them ---------------------------------------------------------------------------------------------------
@@ -80,25 +71,15 @@ def test_a_text_as_reported_that_shows_something_else_is_an_alarm(registry: Regi
 OTHER = PROGRAM.replace("sizes", "places")
 FLAKY = "import os\nif int(os.environ['EMBERS_SEED']) % 2: [][1]\nelse: raise ValueError('x')"
 CLEAN = "x = 1"
-SCRIPTS = {"x1": PROGRAM, "x2": OTHER, "x3": FLAKY, "x4": CLEAN}
+SCRIPTS = {1: PROGRAM, 2: OTHER, 3: FLAKY, 4: CLEAN}
 
 
 def filled(path: Path) -> Store:
-    """A database with extracted scripts: two that shrink, one that flickers, one that does not fail, one for review."""
-    store = Store(path)
-    meta = {"signature": "IndexError: list index out of range", "oracle": "exception"}
-    cases = [
-        parse(case_text(code, issues=[f"pytorch/pytorch#{name[1:]}"], **meta), name, "extracted")
-        for name, code in SCRIPTS.items()
-    ]
-    cases.append(replace(cases[0], name="x5", review="nobody knows what is wrong"))
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        bank.save(connection, cases)
-        texts = [
-            {"name": name, "kind": "runnable", "code": code, "made_at": now_utc()} for name, code in SCRIPTS.items()
-        ]
-        append(connection, "artifacts", texts)
-    return store
+    """A database with scripts that ran: two that shrink, one that flickers, one that shows nothing; and one that never ran."""
+    for number, code in SCRIPTS.items():
+        put(path, number, [crashed("2.5.1", match="other")], code=code)
+    put(path, 5, code="x = 5")
+    return Store(path)
 
 
 def sweep(store: Store, registry: Registry, **more: Any) -> tuple[reduction_sweep.Plan, list[reduction_sweep.Reached]]:
@@ -116,28 +97,28 @@ def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
 ) -> None:
     store = filled(tmp_path / "one.duckdb")
     todo, reached = sweep(store, registry, most=1)
-    assert (len(todo.tasks), todo.done, todo.left_out, todo.waiting) == (1, 0, 1, 3)
+    assert (len(todo.tasks), todo.done, todo.waiting) == (1, 0, 3)
     todo, reached = sweep(store, registry, jobs=3)
     assert (len(todo.tasks), todo.done, todo.waiting) == (3, 1, 0)
-    found = {one.task.case.name: one.detail for one in reached if one.result == "refused"}
-    assert found.keys() == {"x3", "x4"}
-    assert "same thing twice" in found["x3"]
-    assert "does not fail as declared" in found["x4"]
+    found = {one.task.item.number: one.detail for one in reached if one.result == "refused"}
+    assert found.keys() == {3, 4}
+    assert "same thing twice" in found[3]
+    assert "nothing to keep" in found[4]
     assert sweep(store, registry)[1] == [], "everything is known"
     kept = rows(store.path, MINIMAL)
-    assert [name for name, _ in kept] == ["x1", "x2"]
+    assert [name for name, _ in kept] == [f"{REPO}#1", f"{REPO}#2"]
     for _, code in kept:
         assert "helper" not in code
         assert re.search(r"\[len\(\w+\) \+ \d+\]", code), "the failing operator keeps how its argument is made"
     build = registry.find("2.5.1")
-    alone = reduce_case(extracted(PROGRAM), PROGRAM, None, build, registry, Silent())
-    assert kept[0] == ("x1", alone.minimized.code), "the same as by `embers minimize x1`"
-    assert rows(store.path, "SELECT count(*) FROM edits WHERE name = 'x1' AND kind = 'minimal'") == [
-        (len(alone.minimized.steps),)
-    ]
+    with registry.using(build):
+        alone = reduce_on(report(), [build])
+    assert kept[0] == (f"{REPO}#1", alone.minimized.code), "the same as by `embers minimize 1`"
+    edits = f"SELECT count(*) FROM edits WHERE name = '{REPO}#1' AND kind = 'minimal'"
+    assert rows(store.path, edits) == [(len(alone.minimized.steps),)]
     with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("UPDATE artifacts SET code = code || '\n# new' WHERE name = 'x4' AND kind = 'runnable'")
-    assert [one.task.case.name for one in sweep(store, registry)[1]] == ["x4"], "a changed text is tried again"
+        connection.execute("UPDATE scripts SET code = code || '\n# new' WHERE number = 4")
+    assert [one.task.item.number for one in sweep(store, registry)[1]] == [4], "a changed text is tried again"
 
 
 INTERRUPTED = """
@@ -150,19 +131,21 @@ sys.path[:0] = {paths!r}
 from torch_embers.cli import entry
 from torch_embers.run import reduction
 
-run = reduction.Trial.run
+run = reduction.Trial._run
 count = 0
 
 
-def counted(self, code):
+def counted(self, runner, code, timeout):
     global count
     count += 1
     if count == {after}:
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return run(self, "import time\\ntime.sleep(3_000)\\n" + code if count >= {after} else code)
+    if count >= {after}:
+        code, timeout = "import time\\ntime.sleep(3_000)\\n" + code, 3600
+    return run(self, runner, code, timeout)
 
 
-reduction.Trial.run = counted
+reduction.Trial._run = counted
 entry.main(sys.argv[1:])
 """
 """`embers` whose scripts sleep from a given run on, and which gets a Ctrl-C one second after that run began."""
@@ -175,10 +158,7 @@ def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tm
     sweep(store, registry, most=1)
     before = rows(store.path, MINIMAL), rows(store.path, "FROM reductions ORDER BY name")
     with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("UPDATE artifacts SET code = ? WHERE name <> 'x1'", [OTHER])
-        connection.execute(
-            "UPDATE cases SET code = replace(code, '# oracle', '# timeout = 3600' || chr(10) || '# oracle')"
-        )
+        connection.execute("UPDATE scripts SET code = ? WHERE number <> 1", [OTHER])
     paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
     program = [sys.executable, "-c", INTERRUPTED.format(paths=paths, after=7)]
     words = ["minimize", "--all", "--build", "2.5.1", "--jobs", "2", "--database", str(store.path)]
@@ -202,21 +182,20 @@ def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     def using(build: object) -> Iterator[object]:
         yield build
 
-    def reduce(case: Case, *_: object, is_over: Callable[[float], bool], stop: object) -> Any:
+    def reduce(item: ItemScript, *_: object, is_over: Callable[[float], bool], stop: object) -> Any:
         assert not is_over(0.0)
         assert is_over(3600.0)
-        tried.append(case.name)
-        if case.name == "x3":
-            raise reduction.PassingError("x3: no time was left")
-        raise MinimizeError(f"{case.name} does not fail")
+        tried.append(item.number)
+        if item.number == 3:
+            raise reduction.PassingError("#3: no time was left")
+        raise MinimizeError(f"{item.name} shows nothing")
 
-    build: Any = SimpleNamespace(identity="2.5.1@x", name="2.5.1", using=using)
+    build: Any = SimpleNamespace(identity="2.5.1@x", name="2.5.1", using=using, installed=list)
     monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [build])
-    monkeypatch.setattr(reduction_sweep, "cannot_run_here", lambda *_: None)
     monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
     monkeypatch.setattr("torch_embers.run.reduction.reduce_on", reduce)
     _, reached = sweep(store, build)
-    assert [one.detail for one in reached if one.result == "not_kept"] == ["not kept: x3: no time was left"]
+    assert [one.detail for one in reached if one.result == "not_kept"] == ["not kept: #3: no time was left"]
     tried.clear()
     sweep(store, build)
-    assert tried == ["x3"], "it is tried again, and no other"
+    assert tried == [3], "it is tried again, and no other"

@@ -80,6 +80,15 @@ def test_a_page_tells_facts_verdicts_with_control_and_the_command(site: Path) ->
     assert (site / "cases" / "pt84577_avg_pool3d_strided_out.py").read_bytes().startswith(b"# /// script")
 
 
+def test_a_page_tells_below_the_verdict_of_a_case_what_the_script_of_the_report_does(site: Path) -> None:
+    text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    first, _, block = text.partition("What the report's script does")
+    assert "(10/10 runs of pt84577" in first
+    assert block.index("SIGSEGV") < block.index("ValueError") < block.index("torch.compile") < block.index("<details>")
+    for said in ("11, confirmed", "as reported: SIGSEGV", "the device is a variable:\n- x = torch.ones(3).cuda()"):
+        assert said in block.replace("&#34;", '"'), said
+
+
 def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
     for table in rules.columns().table:
         rows = pq.read_table(site / "data" / f"{table.name}.parquet")
@@ -113,17 +122,14 @@ def test_texts_and_scripts_are_shown_as_a_whole_only_when_asked(hostile_database
     body = "the beginning " + "of a long text " * 60 + "the end"
     with duckdb.connect(database) as connection:
         connection.execute("UPDATE items SET body = ? WHERE number = ?", [body, NUMBER])
-        connection.execute(
-            "UPDATE cases SET origin = 'extracted', code = ? WHERE name = 'pt84577_avg_pool3d_strided_out'",
-            ["\n".join(f"x = {n}" for n in range(40)) + "\n# the last line of the script"],
-        )
+        code = "\n".join(f"x = {n}" for n in range(40)) + "\n# the last line of the script"
+        connection.execute("UPDATE scripts SET code = ? WHERE number = ?", [code, NUMBER])
     page = places.item_page("pytorch/pytorch", NUMBER)
     for words, is_whole in (((), False), (("--bodies",), True)):
         text = (reported(database, tmp_path / "site", *words) / page).read_text(encoding="utf-8")
         assert "the beginning" in text
         assert ("the end" in text) is is_whole
         assert ("the last line of the script" in text) is is_whole
-        assert not (tmp_path / "site" / "cases" / "pt84577_avg_pool3d_strided_out.py").exists()
 
 
 def test_equal_data_give_equal_bytes_in_place_of_old_ones(site: Path, hostile_database: Path, tmp_path: Path) -> None:

@@ -1,179 +1,393 @@
-"""From an item's texts to one script with its edits and its expected failure, or to one reason."""
+"""From the text of a report to its script: what is taken, what is joined, what is changed, and why there is none."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from torch_embers.repro.case import parse as parse_case
-from torch_embers.repro.extract import Extraction, ItemText, extract
+from torch_embers.extract import rules, stage
+from torch_embers.extract.command import command_of
+from torch_embers.extract.reading import read
+from torch_embers.extract.script import NoScript, ReportText, Script
+from torch_embers.extract.syntax import try_parse
+from torch_embers.progress import Silent
+from torch_embers.store.store import Store
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def item(body: str, *comments: str, title: str = "It fails") -> Extraction:
-    return extract(ItemText("pytorch/pytorch", 1, title, dedent(body), comments))
-
-
-def actions(found: Extraction) -> list[str]:
-    return [edit.action for edit in found.edits]
-
-
-def test_a_report_with_script_and_traceback_gives_both() -> None:
-    found = item(
-        """
-        ## Bug
-        ```python
-        import torch
-        torch.ones(2)[5]
-        ```
-        ```
-        Traceback (most recent call last):
-          File "a.py", line 2, in <module>
-            torch.ones(2)[5]
-        IndexError: index 5 is out of bounds for dimension 0 with size 2
-        ```
-        ### Versions
-        ```
-        PyTorch version: 2.1.2
-        ```
-        """
-    )
-    assert (found.status, found.reason, found.found_in, found.lines) == ("runnable", "", "body", (3,))
-    assert found.verbatim == "import torch\ntorch.ones(2)[5]"
-    assert found.script == "import torch\nprint(torch.ones(2)[5])\n"
-    assert actions(found) == ["expression_printed"]
-    assert [str(s) for s in found.expectation.signature] == [
-        "IndexError: index N is out of bounds for dimension N with size N"
-    ]
+REPO = "pytorch/pytorch"
+SEED = 'torch.manual_seed(int(os.environ.get("EMBERS_SEED", "0")))'
 
 
-def test_definitions_and_their_use_are_joined_in_either_order() -> None:
-    first = "```\nimport torch\ndef f(x):\n    return x + 1\n```\nthen\n```\nprint(f(torch.ones(2)))\n```\n"
-    second = "```\nprint(f(torch.ones(2)))\n```\nwhere\n```\nimport torch\ndef f(x):\n    return x + 1\n```\n"
-    for text in (first, second):
-        found = item(text)
-        assert found.script == "import torch\ndef f(x):\n    return x + 1\nprint(f(torch.ones(2)))\n"
-        assert "blocks_joined" in actions(found)
+def found(body: str, *comments: str, title: str = "It fails") -> Script | NoScript:
+    return read(ReportText(REPO, 1, title, dedent(body), comments))
 
 
-def test_a_block_that_redefines_everything_replaces_the_earlier_one() -> None:
-    found = item(
-        "```\nimport torch\nx = torch.ones(2)\nx.sum()\n```\nSmaller:\n```\nimport torch\nx = torch.ones(1)\nx.sum()\n```\n"
-    )
-    assert "ones(1)" in found.script
+def script(body: str, *comments: str, title: str = "It fails") -> Script:
+    made = found(body, *comments, title=title)
+    assert isinstance(made, Script), made
+    return made
 
 
-def test_the_block_that_the_traceback_quotes_wins_over_the_one_that_works() -> None:
-    found = item(
-        """
-        This works fine:
-        ```
-        import torch
-        torch.add(torch.ones(2), 1)
-        ```
-        This fails:
-        ```
-        import torch
-        torch.sub(torch.ones(2), None)
-        ```
-        ```
-        Traceback (most recent call last):
-          File "a.py", line 2, in <module>
-            torch.sub(torch.ones(2), None)
-        TypeError: no
-        ```
-        """
-    )
-    assert "torch.sub" in found.script
+def own(made: Script) -> list[str]:
+    """Lines of a script that are not of its header."""
+    added = {change.line for change in made.changes if change.line and not change.before}
+    return [line for number, line in enumerate(made.code.split("\n"), 1) if number not in added and line.strip()]
 
 
-def test_a_workaround_is_not_joined_to_what_it_works_around() -> None:
-    found = item(
-        "```\nimport torch\nx = torch.ones(2)\nx.add_(1)\n```\n### Workaround\nUse this:\n```\nx = torch.add(x, 1)\n```\n"
-    )
-    assert found.script == "import torch\nx = torch.ones(2)\nx.add_(1)\n"
+# --- what is code -------------------------------------------------------------------------------------------------
 
-
-def test_a_session_becomes_a_script_and_its_outputs_evidence() -> None:
-    found = item(
-        """
-        ```
-        >>> import torch
-        >>> x = torch.ones(2)
-        >>> x.sum() == 3
-        tensor(False)
-        ```
-        """
-    )
-    assert found.script == "import torch\nx = torch.ones(2)\nprint(x.sum() == 3)\n"
-    assert actions(found) == ["prompts_removed", "expression_printed"]
-    assert (found.expectation.kind, found.expectation.actual) == ("mismatch", ("tensor(False)",))
-
-
-def test_comments_are_read_where_the_body_gives_nothing_that_runs() -> None:
-    advice = "You could use\n```\nimport torch\ntorch.ones(2)\n```\n"
-    repro = "Minimal repro:\n```\nimport torch\ntorch.zeros(2)[3]\n```\n"
-    assert item("no code", advice).status == "not_possible"
-    found = item("no code", advice, repro)
-    assert (found.found_in, found.script) == ("comment 2", "import torch\nprint(torch.zeros(2)[3])\n")
-    assert item("```\nimport torch\ntorch.eye(2)\n```", repro).found_in == "body"
-
-
-def test_a_comment_can_complete_the_body() -> None:
-    body = "```\nimport torch\nprint(net(torch.ones(2)))\n```"
-    found = item(body, "Here is the net:\n```\nimport torch\ndef net(x):\n    return x * 2\n```")
-    assert (found.status, found.found_in) == ("runnable", "comment 1")
-    assert found.script.index("def net") < found.script.index("print(net")
+CODE = "import torch\nprint(torch.ones(2))"
+SHOWN = "```\nTraceback (most recent call last):\n  File 'a.py', line 2\nIndexError: index\n```\n"
 
 
 @pytest.mark.parametrize(
-    ("title", "body", "reason"),
+    "body",
     [
-        ("It fails", "", "prose_only"),
-        ("It fails", "First do this, then that.", "prose_only"),
-        ("It fails", "```\ndone in 3 s\n```", "no_code"),
-        (
-            "It fails",
-            '```\nTraceback (most recent call last):\n  File "a", line 1\nRuntimeError: x\n```',
-            "traceback_only",
-        ),
-        ("It fails", "```cpp\n#include <torch/torch.h>\nint main() {}\n```", "not_python"),
-        ("It fails", "```cpp\n#include <torch/extension.h>\nPYBIND11_MODULE(a, m) {}\n```", "cpp_extension"),
-        ("It fails", "```\nimport torch\nx = = 2\ny = torch.ones(2)\nz = torch.ones(2)\n```", "syntax"),
-        ("It fails", "```\nx = model(inputs)\nloss = criterion(x, labels)\n```", "fragment"),
-        ("Cannot install with conda", "```\n$ conda install pytorch\n$ conda list\n```", "install_or_build"),
-        ("ImportError", "```\nimport torch\n```", "install_or_build"),
-        ("It fails", "```\nimport torchvision.models as m\nprint(m.vgg16())\n```", "model_zoo"),
-        ("It fails", "```python\nimport torch\n" + "x = torch.ones(2)\n" * 4000 + "```", "too_large"),
+        f"```python\n{CODE}\n```\n{SHOWN}",
+        f"~~~\n{CODE}\n~~~\n",
+        f"```\npython\n{CODE}\n```\n",
+        f"```{CODE}\n```\n",
+        f"```py\n{CODE}\n",
+        f"text\n\n    import torch\n    print(torch.ones(2))\n\n{SHOWN}",
+        f"<pre><code>{CODE}</code></pre>\n".replace("<pre><code>", "<pre><code>\n"),
+        f"<details><summary>the code</summary>\n\n```python\n{CODE}\n```\n</details>\n",
+        f"> ```python\n> {CODE}\n> ```\n".replace("\nprint", "\n> print"),
+        f"{CODE}\n\nIt fails.\n",
+        f"```\n{CODE}\nTraceback (most recent call last):\n  File 'a.py', line 2\n```\n",
+        f"```\n{CODE}\ntensor([1., 1.]\n```\n",
+        f"```python\n{CODE}\n```\n".replace("\n", "\r\n"),
+        f"```python\n  {CODE}\n```\n".replace("\nprint", "\n  print"),
+        f"```bash\n$ python -c '{CODE}'\n```\n",
+        f"```bash\ncat > t.py <<'EOF'\n{CODE}\nEOF\npython t.py\n```\n",
+        f"<!-- put your code here -->\n```python\n{CODE}\n```\n",
+    ],
+    ids=range(17),
+)
+def test_code_is_found_in_every_form(body: str) -> None:
+    assert own(script(body)) == CODE.split("\n")
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        ">>> x = torch.ones(2)\n>>> x + 1\ntensor([2., 2.])\n>>> x.foo\nTraceback (most recent call last):\n  File ''",
+        "In [1]: x = torch.ones(2)\n\nIn [2]: x + 1\nOut[2]: tensor([2., 2.])\n\nIn [3]: x.foo\n---\nAttributeError",
+        "In [1]: x = torch.ones(2)\n\nIn [2]: x + 1\nOut[2]: tensor([2., 2.])\n\nIn [3]: %timeit x.foo\n3 ns",
+        ">>> y = z\nNameError: name 'z' is not defined\n>>> x = torch.ones(2)\n>>> x + 1\ntensor([2., 2.])\n>>> x.foo",
     ],
 )
-def test_every_item_without_a_script_has_one_reason(title: str, body: str, reason: str) -> None:
-    found = item(body, title=title)
-    assert (found.status, found.reason, found.script) == ("not_possible", reason, "")
-
-
-def test_edits_tell_the_way_from_verbatim_to_script() -> None:
-    found = item("```\n$ python - <<EOF\nx = torch.randn(N).cuda()\nprint x\nEOF\n```")
-    assert found.verbatim.startswith("$ python")
-    assert actions(found) == [
-        "heredoc_unwrapped",
-        "python2",
-        "device_agnostic",
-        "device_agnostic",
-        "device_agnostic",
-        "default_added",
-        "seed_added",
-    ]
-    assert found.script.endswith("x = torch.randn(N).to(embers_device)\nprint(x)\n")
-
-
-def test_requirements_are_words_that_a_case_knows() -> None:
-    body = "```\nimport numpy as np, scipy\nprint(np.ones(2), scipy, torch.ones(2).cuda(), torch.rfft(torch.ones(2), 1))\n```"
-    found = item(body, title="Wrong on GPU")
-    needs = ", ".join(f'"{need}"' for need in found.requires)
-    assert found.requires
-    text = (
-        f'# /// script\n# dependencies = ["torch"]\n# [tool.embers]\n# issues = ["pytorch/pytorch#1"]\n'
-        f'# requires = [{needs}]\n# signature = "mismatch"\n# ///\n"""What."""\n{found.script}'
+def test_a_session_becomes_a_program_that_prints_what_was_shown(session: str) -> None:
+    made = script(f"```python\n{session}\n```\n")
+    assert [line for line in own(made) if "y = z" not in line] in (
+        ["x = torch.ones(2)", "print(x + 1)", "print(x.foo)"],
+        ["x = torch.ones(2)", "print(x + 1)", "x.foo"],
     )
-    assert parse_case(text, "pt1", "extracted").device == "cuda"
+
+
+def test_prompts_within_a_docstring_make_no_session() -> None:
+    made = script(
+        '```python\nimport torch\ndef f():\n    """\n    >>> f()\n    """\n    return torch.ones(2)\nf()\n```\n'
+    )
+    assert own(made)[-1] == "f()"
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("%matplotlib inline", "pass"),
+        ("!pip install torch", "pass"),
+        ("%timeit torch.ones(3)", "torch.ones(3)"),
+        ("print torch.ones(3)", "print(torch.ones(3))"),
+        ("Now it is going to fail here:", "# Now it is going to fail here:"),
+    ],
+)
+def test_a_line_that_is_no_python_is_mended_and_recorded(line: str, after: str) -> None:
+    made = script(f"```\nimport torch\n{line}\nprint(torch.ones(2) + 1)\n```\n")
+    assert own(made) == ["import torch", after, "print(torch.ones(2) + 1)"]
+    [change] = [change for change in made.changes if change.before]
+    assert (change.before, change.after, made.code.split("\n")[change.line - 1]) == (line, after, after)
+
+
+# --- which blocks -------------------------------------------------------------------------------------------------
+
+
+def test_blocks_are_joined_with_those_whose_names_they_need() -> None:
+    made = script("```\nimport torch\ndef f(x):\n    return x + 1\n```\nthen\n```\nprint(f(torch.ones(2)))\n```\n")
+    assert own(made) == ["import torch", "def f(x):", "    return x + 1", "print(f(torch.ones(2)))"]
+
+
+def test_the_first_block_that_stands_alone_is_the_script() -> None:
+    made = script(f"```\nfoo(torch.ones(1))\n```\n```\n{CODE}\n```\n```\nimport torch\nprint(torch.ones(3))\n```\n")
+    assert own(made) == CODE.split("\n")
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "## Expected behavior\n",
+        "### Alternatives\n",
+        "**Workaround**\n",
+        "Expected output:\n",
+        "A workaround is this:\n",
+        "This works as expected:\n",
+        "The fix would be\n",
+    ],
+)
+def test_code_of_an_expected_output_a_workaround_or_a_fix_is_never_taken(above: str) -> None:
+    aside = f"{above}```\nimport torch\nprint(torch.zeros(7))\n```\n"
+    assert own(script(f"```\n{CODE}\n```\n{aside}")) == CODE.split("\n")
+    assert own(script(f"{aside}## Bug\n```\n{CODE}\n```\n")) == CODE.split("\n")
+    assert found(aside) == NoScript(
+        "no_code", "the report holds no Python code: but for expected output, a workaround or a fix"
+    )
+
+
+def test_a_comment_is_read_only_where_the_body_gives_nothing() -> None:
+    repro = f"Minimal repro:\n```\n{CODE}\n```\n"
+    assert script("It fails.", "me too", repro).found_in == "comment 2"
+    assert script("```\nimport torch\nprint(torch.ones(9))\n```\n", repro).found_in == "body"
+    assert isinstance(found("It fails.", f"Try this:\n```\n{CODE}\n```\n"), NoScript)
+
+
+def test_what_a_report_only_defines_is_called() -> None:
+    made = script("```\ndef test_it(self):\n    self.assertTrue(torch.ones(2).all())\n```\n")
+    assert made.code.endswith('test_it(__import__("unittest").TestCase())\n')
+    assert script("```\nimport torch\ndef repro():\n    torch.ones(2)[5]\n```\n").code.endswith("\nrepro()\n")
+
+
+# --- changes ------------------------------------------------------------------------------------------------------
+
+
+def test_the_header_seeds_and_imports_what_is_left_out() -> None:
+    made = script(
+        '```\n"""Doc."""\nfrom __future__ import annotations\nx = F.relu(torch.ones(2))\nnp.random.rand(2)\n```\n'
+    )
+    lines = made.code.split("\n")
+    assert lines[:2] == ['"""Doc."""', "from __future__ import annotations"]
+    assert lines[2:7] == ["import os", "import torch", "import torch.nn.functional as F", "import numpy as np", SEED]
+    assert 'numpy.random.seed(int(os.environ.get("EMBERS_SEED", "0")))' in lines
+    assert all(lines[change.line - 1] == change.after for change in made.changes if change.line)
+
+
+@pytest.mark.parametrize(
+    ("code", "after", "device"),
+    [
+        ('x = torch.ones(2, device="cuda")', "x = torch.ones(2, device=embers_device)", "cuda"),
+        ('x = torch.ones(2, device="cuda:1")', "x = torch.ones(2, device=embers_device)", "cuda"),
+        ('x = torch.ones(2, device=f"cuda:{0}")', "x = torch.ones(2, device=embers_device)", "cuda"),
+        ("x = torch.ones(2, device=0)", "x = torch.ones(2, device=embers_device)", "cuda"),
+        ("x = torch.ones(2).cuda().cuda(0)", "x = torch.ones(2).to(embers_device).to(embers_device)", "cuda"),
+        ('x = torch.ones(2).to("mps")', "x = torch.ones(2).to(embers_device)", "mps"),
+        ('d = torch.device("xpu")', "d = torch.device(embers_device)", "xpu"),
+        ("x = torch.cuda.FloatTensor(2)", "x = torch.FloatTensor(2)", "cuda"),
+        ("torch.cuda.synchronize()", "None", "cuda"),
+        ("assert torch.cuda.is_available()", "assert True", "cuda"),
+        ('d = "cuda" if torch.cuda.is_available() else "cpu"', None, ""),
+        ("if torch.cuda.is_available(): x = torch.ones(2).cuda()", None, ""),
+        ('if torch.ones(2).device.type == "cuda": pass', None, ""),
+    ],
+)
+def test_the_device_is_a_variable(code: str, after: str | None, device: str) -> None:
+    made = script(f"```\nimport torch\n{code}\nprint(torch.ones(2))\n```\n")
+    assert own(made)[1] == (after or code)
+    assert made.device == device
+
+
+@pytest.mark.parametrize(
+    ("title", "device"),
+    [("[MPS] wrong sum", "mps"), ("crash on the GPU", "cuda"), ("CPU and CUDA differ", ""), ("wrong sum", "")],
+)
+def test_a_title_about_an_accelerator_counts(title: str, device: str) -> None:
+    assert script(f"```\n{CODE}\n```\n", title=title).device == device
+
+
+def test_values_that_a_notebook_shows_are_printed() -> None:
+    made = script("```\nimport torch\nx = torch.ones(2)\nx + 1\nx.sum()  # tensor(2.)\nx.exp_()  # 2D\n```\n")
+    assert own(made)[2:] == ["print(x + 1)", "print(x.sum())  # tensor(2.)", "x.exp_()  # 2D"]
+
+
+def test_what_only_draws_or_waits_and_unused_packages_are_left_out() -> None:
+    body = "import torch, torchvision\nimport matplotlib.pyplot as plt\nx = torch.ones(2)\nplt.plot(\n    x)\nbreakpoint()\nprint(x)"
+    made = script(f"```\n{body}\n```\n")
+    assert own(made) == ["import torch", "pass", "x = torch.ones(2)", "pass", "pass", "print(x)"]
+
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "variables"),
+    [
+        ("Run with `TORCH_LOGS=+dynamo,recompiles python t.py`", {"TORCH_LOGS": "+dynamo,recompiles"}),
+        ("$ OMP_NUM_THREADS=4 MKL_DEBUG_CPU_TYPE=5 python3 t.py", {"OMP_NUM_THREADS": "4", "MKL_DEBUG_CPU_TYPE": "5"}),
+        ("export TORCHDYNAMO_VERBOSE=1", {"TORCHDYNAMO_VERBOSE": "1"}),
+        ('export TORCH_LOGS="+inductor"', {"TORCH_LOGS": "+inductor"}),
+        ("%env TORCH_LOGS=aot", {"TORCH_LOGS": "aot"}),
+        ("python -O -W error t.py", {"PYTHONOPTIMIZE": "1", "PYTHONWARNINGS": "error"}),
+        ("LD_PRELOAD=/tmp/evil.so PYTHONPATH=/tmp PATH=/tmp python t.py", {}),
+        ("TORCH_LOGS=$(id) python t.py", {}),
+        ("I set OMP_NUM_THREADS=4", {}),
+    ],
+)
+def test_variables_and_flags_of_the_command_are_taken_over(line: str, variables: dict[str, str]) -> None:
+    assert command_of(f"prose\n{line}\n").variables == variables
+
+
+def test_arguments_of_the_command_are_given() -> None:
+    made = script("```\nimport argparse, torch\nprint(torch.ones(2))\n```\n```\npython t.py --n 3\n```\n")
+    assert "sys.argv[1:] = ['--n', '3']" in made.code
+
+
+# --- reasons ------------------------------------------------------------------------------------------------------
+
+GROUP = 'import torch.distributed as dist\ndist.init_process_group("gloo"{})\nprint(dist.get_rank())'
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "says"),
+    [
+        ("It fails.", "no_code", ""),
+        ("", "no_code", ""),
+        ("```cpp\n#include <torch/torch.h>\n```", "not_python", ""),
+        ("```\n#include <torch/torch.h>\nint main() {}\n```", "not_python", ""),
+        ("```\nprint(torch.relu(my_input))\n```", "fragment", "my_input is missing"),
+        ("```\nimport torch\nclass A:\n    def f(self): pass\n```", "fragment", "nothing is run"),
+        ("```\nprint(torch.relu(...))\n```", "fragment", "arguments are left out"),
+        ("```\nimport torch\nx = torch.ones(\ny = 1 +\nfor\nprint(1)\n```", "fragment", "line 2"),
+        ("```\nimport torch\nx = torch.load('model.pt')\n```", "data", "model.pt"),
+        (
+            "```\nimport torch\nimport torchvision.models as m\nm.resnet18()(torch.ones(1))\n```",
+            "data",
+            "torchvision.models",
+        ),
+        ("```\nimport torch\nimport pandas\npandas.DataFrame(torch.ones(1))\n```", "package", "pandas"),
+        ("```\nimport torch\nprint(torch.cuda.memory_allocated())\n```", "device", "torch.cuda.memory_allocated"),
+        ("```\nimport torch, triton\n@triton.jit\ndef k(): pass\nk[1](torch.ones(1))\n```", "device", "triton"),
+        (f"```\n{GROUP.format(', world_size=2, rank=0')}\n```", "machines", "world_size=2"),
+        (f"```\n{GROUP.format('')}\n```\n```\ntorchrun --nproc_per_node=2 t.py\n```", "machines", "several"),
+        ("```\n" + "x = torch.ones(1)\n" * 1300 + "```", "too_large", "1,300 lines"),
+        ("word " * 60_000, "too_large", "300,000 characters"),
+    ],
+)
+def test_there_is_one_reason_where_there_is_no_script(body: str, reason: str, says: str) -> None:
+    made = found(body)
+    assert isinstance(made, NoScript)
+    assert made.reason == reason
+    assert made.detail.startswith(rules.load().reasons[reason])
+    assert says in made.detail
+    assert "\n" not in made.detail
+
+
+def test_one_process_of_gloo_is_no_reason() -> None:
+    assert isinstance(found(f"```\n{GROUP.format(', world_size=1, rank=0')}\n```"), Script)
+    made = script(f"```\n{GROUP.format('')}\n```\n```\ntorchrun --nproc_per_node=1 t.py\n```")
+    assert made.environment["WORLD_SIZE"] == "1"
+
+
+# --- bad input ----------------------------------------------------------------------------------------------------
+
+PIECES = ["```", "```python\n", "~~~", ">>> ", "In [1]: ", "import torch\n", "torch.ones(2)", "(", "[", "{", "<pre>", "</pre>",
+          "<!--", "-->", "# ", "\r\n", "\n", "    ", '"""', "'", "f'{", "\u202e", "\x00", "\ud800", "\\", "lambda:", "-", ".a",
+          "python -c '", "<<EOF\n", "%", "cuda", "if x:\n", "\t", "=", "A_B=1 "]  # fmt: skip
+
+
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=60).map("".join))
+def test_every_text_gives_one_clean_answer(text: str) -> None:
+    made = read(ReportText(REPO, 1, text[:50], text, (text,)))
+    if isinstance(made, NoScript):
+        assert made.reason in rules.load().reasons
+        return
+    assert try_parse(made.code) is not None
+    assert made.code.encode()
+    assert len(made.hash) == 16
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 1_000_000,
+        "```python\nimport torch\ntorch.ones(1)\n```\n" * 10_000,
+        "```python\n" * 100_000,
+        "<pre>\n" * 100_000,
+        "<!--" * 200_000,
+        "```\nimport torch\n" + "(" * 50_000,
+        "```\nimport torch\nx = " + "-" * 50_000 + "1",
+        "```\nimport torch\nx = a" + ".b" * 25_000,
+        "```\nimport torch\nx = " + "lambda:" * 8_000 + "1",
+        "```\nimport torch\nx = (1" + "\n+1" * 15_000 + ")",
+        "```\nimport torch\nif a: pass\n" + "elif a: pass\n" * 4_000,
+        "```\nimport torch\n" + "".join(f"{' ' * n}if torch.cuda.is_available():\n" for n in range(99)),
+        "```\nimport torch\n" + "this is a sentence of words here\n" * 1_000,
+        ">>> (\n" + "x\n" * 100_000,
+        "```bash\n" + 'python -c "\n' * 20_000,
+        "import torch\nfoo bar\n" * 20_000,
+        "TORCH_LOGS=a " * 20_000,
+        "`" * 1_000_000,
+    ],
+    ids=lambda text: f"{text[:12]!r}",
+)
+def test_a_text_made_to_be_slow_or_deep_has_an_answer(text: str) -> None:
+    assert isinstance(read(ReportText(REPO, 1, "t", text)), Script | NoScript)
+
+
+# --- the table ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def store(database: Path) -> Store:
+    opened = Store(database)
+    with opened.writer("test", create=True) as writer, writer.transaction() as connection:
+        for number, kind, body in (
+            (1, "issue", f"```\n{CODE}\n```"),
+            (2, "pull", "x"),
+            (3, None, "words"),
+            (4, "issue", None),
+        ):
+            values = [REPO, number, kind, "title", body, "h"]
+            connection.execute(
+                "INSERT INTO items (repo, number, kind, title, body, content_hash) VALUES (?, ?, ?, ?, ?, ?)", values
+            )
+    return opened
+
+
+def rows_of(store: Store) -> dict[int, tuple[str | None, str | None]]:
+    with store.read() as connection:
+        return {
+            n: (code, why) for n, code, why in connection.execute("SELECT number, code, reason FROM scripts").fetchall()
+        }
+
+
+def test_every_issue_has_one_row_and_is_read_again_only_when_it_changed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = stage.refresh(store, None, Silent())
+    assert counts == stage.Counts(3, 1, {"no_code": 1, "not_mined": 1}, 3)
+    assert {number: why for number, (_, why) in rows_of(store).items()} == {1: None, 3: "no_code", 4: "not_mined"}
+    assert stage.refresh(store, None, Silent()).read == 0
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE items SET body = 'gone' WHERE number = 1")
+        connection.execute("DELETE FROM items WHERE number = 4")
+    assert stage.refresh(store, None, Silent(), [3]).read == 0
+    assert stage.refresh(store, None, Silent()) == stage.Counts(2, 0, {"no_code": 2}, 1)
+    monkeypatch.setattr(rules, "version", lambda: "other")
+    assert stage.refresh(store, None, Silent()).read == 2
+
+
+def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "BATCH", 1)
+    monkeypatch.setattr(stage, "read", lambda item: read(item) if item.number == 1 else 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stage.refresh(store, None, Silent())
+    assert list(rows_of(store)) == [1]
+
+
+def test_a_script_is_known_by_all_that_decides_its_run() -> None:
+    made = script(f"```\n{CODE}\n```\n")
+    assert replace(made, environment={"OMP_NUM_THREADS": "1"}).hash != made.hash == replace(made, changes=()).hash

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support import assert_clean_error, case_text, example_count, run_embers
-from torch_embers.oracles.signature import Signature
-from torch_embers.repro.case import parse
+from helpers.timeline_rows import crashed, ended
+from support import assert_clean_error, example_count, run_embers
+from torch_embers.extract.script import Script
 from torch_embers.repro.minimize import MinimizeError, minimize
 from torch_embers.repro.shortcuts import called, invents, subjects
 from torch_embers.repro.shrink import PASSES, apply
-from torch_embers.run import reduction
-from torch_embers.run.reduction import is_same
-from torch_embers.run.verdict import Observation
+from torch_embers.run.reduction import PassingError, Trial, sides_of
+from torch_embers.sandbox.runner import RunResult
+from torch_embers.timeline.item_script import ItemScript
+from torch_embers.timeline.model import Segment, Timeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -156,59 +157,112 @@ def test_the_functions_that_the_title_names_are_the_subject() -> None:
     assert called("not Python (") == frozenset()
 
 
-def seen(kind: str, name: str, message: str, place: str, outcome: str = "reproduced") -> Observation:
-    return Observation(outcome, Signature(kind, name, message, place), "")  # type: ignore[arg-type]
+# ---- what a script does on both sides of a flip ----------------------------------------------------------------------
+
+FLIPS = """
+import torch
+values = [1, 2, 3]
+boom = 1
+check = 2
+for value in values:
+    print(value)
+"""
 
 
-def test_the_same_failure_has_the_same_class_message_and_frame_of_torch() -> None:
-    one = seen("exception", "RuntimeError", "size N", "functional.py:linear")
-    assert is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:linear"))
-    assert not is_same(one, seen("exception", "RuntimeError", "other", "functional.py:linear"))
-    assert not is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:conv2d"))
-    assert not is_same(one, seen("exception", "ValueError", "size N", "functional.py:linear"))
-    assert not is_same(one, seen("exception", "RuntimeError", "size N", "functional.py:linear", "not_reproduced"))
-    own = seen("exception", "IndexError", "list", "x1.py:helper")
-    assert is_same(own, seen("exception", "IndexError", "list", "x1.py:<module>"))
+def side(name: str, does: Callable[[str], tuple[str, str]]) -> tuple[Any, Any]:
+    """A build, and a runner that ends a text as told: ``ok`` and what it prints, a signal, an error, or a limit."""
+
+    def run(attempts: Sequence[Attempt]) -> list[RunResult]:
+        made = []
+        for attempt in attempts:
+            ended, said = does(attempt.code)
+            code, number, how, stderr = {
+                "ok": (0, None, "exited", ""),
+                "signal": (None, 11, "signalled", ""),
+                "error": (1, None, "exited", f"Traceback (most recent call last):\n{said}\n"),
+            }.get(ended, (None, None, ended, ""))
+            stdout = said if ended == "ok" else ""
+            made.append(
+                RunResult(attempt.key, code, number, how, "", stdout, stderr, 1.0, 0.0, 0.0, 0, "z", "hostile", (), {})
+            )
+        return made
+
+    return SimpleNamespace(name=name, public_version=name), SimpleNamespace(run=run)
 
 
-TOLD = {
-    "exited": "IndexError: list index out of range",
-    "refused": "RuntimeError: [enforce fail at alloc_cpu.cpp:73] DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes",
-}
+def report(code: str = FLIPS, title: str = "crash") -> ItemScript:
+    return ItemScript("o/n", 7, title, Script(code))
 
 
-class Ran:
-    """A runner of which each run ends as told, the last one over and over."""
-
-    def __init__(self, *ends: str) -> None:
-        self.ends = list(ends)
-
-    def __enter__(self) -> Ran:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def run(self, attempts: Sequence[Attempt]) -> list[Any]:
-        told = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
-        stderr = f'Traceback (most recent call last):\n  File "x1.py", line 2, in <module>\n    [][1]\n{TOLD.get(told, "")}\n'
-        ended = {"key": attempts[0].key, "ended": "exited" if told in TOLD else told, "detail": told, "exit_code": 1}
-        return [SimpleNamespace(**ended, signal=None, stdout="", stderr=stderr if told in TOLD else "", duration=1.0)]
+def old(code: str) -> tuple[str, str]:
+    return ("signal", "") if "boom" in code else ("ok", "fine\n")
 
 
-@pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error", "refused"])
-@pytest.mark.parametrize("before", [0, 3])
-def test_a_script_is_not_refused_for_good_because_of_the_machine(
-    monkeypatch: pytest.MonkeyPatch, ended: str, before: int
-) -> None:
-    build: Any = SimpleNamespace(name="2.5.1", python=Path("python"))
-    monkeypatch.setattr(reduction, "Runner", lambda *_, **__: Ran(*["exited"] * before, ended))
-    monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
-    case = parse(case_text("[][1]", signature=TOLD["exited"], oracle="exception"), "x1", "extracted")
-    with pytest.raises(reduction.PassingError):
-        reduction.reduce_on(case, "[][1]", "[][1]", build, is_over=lambda _: False)
+def new(code: str) -> tuple[str, str]:
+    if "boom" not in code:
+        return "ok", "fine\n"
+    return ("error", "ValueError: wrong size") if "check" in code else ("error", "RuntimeError: other")
 
 
-def test_one_case_or_all_are_named() -> None:
-    assert_clean_error(run_embers("minimize"), 3, "name one case, or all of them with --all")
-    assert_clean_error(run_embers("minimize", "x1", "--all"), 3, "name one case, or all of them with --all")
+def test_a_small_script_keeps_what_happens_on_both_sides_of_a_flip() -> None:
+    trial = Trial(report(), [side("2.6.0", old), side("2.7.1", new)])
+    small = minimize(FLIPS, trial.is_interesting).code
+    assert "boom" in small
+    assert "check" in small, "on the old side alone it would go"
+    assert "values" not in small
+    assert trial.holds(small, lambda _: False)
+    assert not trial.holds("boom = 1", lambda _: False)
+    assert trial.shows == "2.6.0: signal SIGSEGV; 2.7.1: exception ValueError"
+
+
+def test_where_the_last_line_does_not_tell_two_sides_apart_all_lines_are_kept() -> None:
+    values = {"2.6.0": "3", "2.7.1": "4"}
+
+    def prints(version: str) -> Callable[[str], tuple[str, str]]:
+        return lambda code: ("ok", (f"sum {values[version]}\n" if "check" in code else "") + "done\n")
+
+    trial = Trial(report(), [side(version, prints(version)) for version in values])
+    assert not trial.is_interesting("boom = 1\n")
+    alone = Trial(report(), [side("2.7.1", prints("2.7.1"))])
+    assert alone.is_interesting("boom = 1\n"), "of one build the last line is kept"
+
+
+@pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error"])
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_script_is_not_refused_for_good_because_of_the_machine(ended: str, before: int) -> None:
+    ends = iter(["signal"] * before + [ended] * 3)
+    with pytest.raises(PassingError):
+        Trial(report(), [side("2.6.0", lambda _: (next(ends), ""))])
+
+
+def test_what_shows_nothing_to_keep_is_refused() -> None:
+    turns = iter(["signal", "ok", "signal"])
+    with pytest.raises(MinimizeError, match=r"does not do the same thing twice on 2\.6\.0"):
+        Trial(report(), [side("2.6.0", lambda _: (next(turns), ""))])
+    with pytest.raises(MinimizeError, match=r"does the same on 2\.6\.0 and 2\.7\.1 here"):
+        Trial(report(), [side("2.6.0", old), side("2.7.1", old)])
+    with pytest.raises(MinimizeError, match="prints nothing: there is nothing to keep"):
+        Trial(report(), [side("2.6.0", lambda _: ("ok", ""))])
+
+
+def test_the_sides_are_installed_builds_beside_the_newest_flip() -> None:
+    builds: Any = [
+        SimpleNamespace(public_version=text, order=lambda at=n: at) for n, text in enumerate(("1", "2", "3"))
+    ]
+    names = [build.public_version for build in builds]
+
+    def sides(*segments: Segment) -> list[str]:
+        timeline = Timeline("o/n", 7, "s", "e", segments) if segments else None
+        return [build.public_version for build in sides_of(timeline, builds)]
+
+    assert names == ["1", "2", "3"]
+    assert sides(crashed("0", "1"), ended("2", "3")) == ["1", "2"]
+    assert sides(crashed("1"), replace(crashed("2"), flip="class"), ended("3")) == ["2", "3"]
+    assert sides(crashed("1"), replace(crashed("2"), flip="wording")) == ["2"], "wording is no flip to keep"
+    assert sides(crashed("0"), ended("2", "3")) == ["3"], "nothing is installed on the other side"
+    assert sides() == ["3"]
+
+
+def test_one_report_or_all_are_named() -> None:
+    assert_clean_error(run_embers("minimize"), 3, "give the number of one report, or all of them with --all")
+    assert_clean_error(run_embers("minimize", 7, "--all"), 3, "give the number of one report, or all of them")

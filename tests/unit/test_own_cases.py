@@ -260,7 +260,7 @@ def test_the_site_calls_an_issue_gone_only_where_all_its_own_testable_cases_are_
 
 def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:
     cases = [{"name": name, "origin": "curated", "relation": relation} for name, relation in relations.items()]
-    return ItemReport("pytorch/pytorch", number, {}, [], [], [], cases, [], [], entries)
+    return ItemReport("pytorch/pytorch", number, {}, [], [], [], cases, None, None, [], entries)
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,29 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from markdown_it import MarkdownIt
 
 from helpers.escaping import assert_harmless_markdown
+from helpers.timeline_rows import CRASH, FOLDS, GAP, SCRIPT, VALUE, crashed
 from support import assert_clean_error, assert_snapshot, run_embers
+from torch_embers.extract.script import Change, NoScript, Script
 from torch_embers.judgements import Reading, readings_of
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.item_report import ItemReport, comment
 from torch_embers.run.matrix import Entry
 from torch_embers.run.script import script_of
-from torch_embers.run.second_opinion import Bisected, opinion_on, reported
+from torch_embers.run.second_opinion import Bisected, opinion_on
 from torch_embers.run.second_opinion_text import as_table, history, limits, markdown, short
 from torch_embers.store.store import Store
+from torch_embers.timeline.model import Timeline
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from torch_embers.timeline.model import Segment
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
 LETTERS = {"Y": "occurs", "n": "absent", "o": "not_seen", "-": "untestable", "c": "changed"}
@@ -34,7 +42,14 @@ def entry(case: str, build: str, verdict: str) -> Entry:
     return Entry(case, "a/b#7", build, place, verdict, flaky, hits, runs, rate, *control, "off by 3", at)
 
 
-def report(histories: dict[str, str], state: str = "closed", disposition: str = "fixed", **more: Any) -> ItemReport:
+def report(
+    histories: dict[str, str],
+    state: str = "closed",
+    disposition: str = "fixed",
+    segments: Sequence[Segment] = (),
+    device: str = "",
+    **more: Any,
+) -> ItemReport:
     """An item with cases; a name that begins with ``sibling`` or ``x`` has that relation or origin."""
     facts = {
         "title": "A @title", "kind": "issue", "state": state, "disposition": disposition,
@@ -43,7 +58,7 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
     cases = [
         {
             "name": name,
-            "origin": "extracted" if name.startswith("x") else "curated",
+            "origin": "own" if name.startswith("x") else "curated",
             "relation": "sibling" if name.startswith("sibling") else "same",
             "script": script_of(name, "curated", "import torch\nprint(1)\n"),
         }
@@ -56,7 +71,9 @@ def report(histories: dict[str, str], state: str = "closed", disposition: str = 
         if letter != " "
     ]
     links = [{"repo": "a/b", "number": 8, "kinds": [{"relation": "fixes", "inward": True}]}]
-    return ItemReport("a/b", 7, facts | more, [], [], links, cases, [], [], verdicts)
+    timeline = Timeline("a/b", 7, SCRIPT.hash, "cpu, X, AVX2, Linux", segments, device) if segments else None
+    script = SCRIPT if segments else None
+    return ItemReport("a/b", 7, facts | more, [], [], links, cases, script, timeline, [], verdicts)
 
 
 NOT_REPRODUCED = {"disposition": "unknown", "closing_kind": "not_reproduced"}
@@ -88,6 +105,16 @@ NOT_REPRODUCED = {"disposition": "unknown", "closing_kind": "not_reproduced"}
         ({"own": "YYY"}, NOT_REPRODUCED, "still occurs", True),
         ({"own": "Ynn"}, NOT_REPRODUCED, "no longer seen", False),
         ({"own": "YYY"}, NOT_REPRODUCED | {"closing_kind": None}, "still occurs", False),
+        # where no case speaks, the report's script does: by what the report quotes, on the newest build, confirmed
+        ({}, {"segments": CRASH[:1]}, "still occurs", True),
+        ({"sibling": "nnn"}, {"segments": [crashed("2.2.2")]}, "still occurs", True),
+        ({}, {"segments": CRASH}, "no longer seen", False),
+        ({}, {"segments": [CRASH[0], replace(CRASH[1], confirmed=False)]}, "cannot be concluded", False),
+        ({}, {"segments": [crashed("2.2.2", match="other")]}, "cannot be concluded", False),
+        ({}, {"segments": CRASH[:1], "device": "cuda"}, "cannot be concluded", False),
+        ({}, {"segments": [CRASH[0], GAP]}, "cannot be concluded", False),
+        ({"sibling": "nnn"}, {"segments": [crashed("2.1.2")]}, "cannot be concluded", False),
+        ({"own": "Ynn"}, {"segments": CRASH[:1]}, "cannot be concluded", False),
     ],
 )
 def test_an_opinion_follows_from_the_cases_and_the_closing(
@@ -130,7 +157,7 @@ def told() -> dict[str, str]:
     never = Bisected("always", "The bug is there on every tested build.")
     opinions = {
         "gone, with a script, a sibling, and a reading with a doubt": opinion_on(
-            whole, "print('reported')", bisected={"own": found}, readings={"own": doubted}
+            whole, bisected={"own": found}, readings={"own": doubted}
         ),
         "gone, and no commit of the bisection names the issue": opinion_on(
             report({"own": "YYn"}), bisected={"own": replace(found, commits=COMMITS[1:])}
@@ -138,7 +165,11 @@ def told() -> dict[str, str]:
         "gone on another processor, why it was closed was not read, a bisection that says otherwise is left out": opinion_on(
             replace(unknown, verdicts=[e for e in moved if e.case == "own"]), bisected={"own": never}
         ),
-        "a sibling alone, and no script": opinion_on(report({"sibling": "YYY"}), not_extracted="no code"),
+        "a sibling alone, and no script": opinion_on(
+            replace(report({"sibling": "YYY"}), script=NoScript("no_code", "It shows no code."))
+        ),
+        "a script alone, gone": opinion_on(report({}, segments=CRASH)),
+        "a script that speaks of another device": opinion_on(report({}, segments=CRASH, device="cuda")),
     }
     in_short = {
         "clean beside a control that is rare": opinion_on(replace(rare, verdicts=seldom)),
@@ -150,6 +181,7 @@ def told() -> dict[str, str]:
         **{f"{name}, in short": short(made) for name, made in (opinions | in_short).items()},
         **{f"{name}, limits": "\n".join(limits(made)) for name, made in in_short.items()},
         "comment": comment(replace(whole, verdicts=moved), {"own": READING}),
+        "comment, a script": comment(report({}, segments=VALUE)),
         "comment, set aside": comment(whole, {"own": replace(READING, decides=False)}),
     }
 
@@ -224,22 +256,6 @@ def test_the_newest_shipped_reading_counts() -> None:
     assert readings_of("a/b", 1) == {}
 
 
-def test_the_reporters_script_is_that_of_the_items_own_repository(tmp_path: Any) -> None:
-    now = datetime(2026, 11, 22, tzinfo=UTC)
-    store = Store(tmp_path / "e.duckdb")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("INSERT INTO artifacts VALUES ('x7', 'verbatim', 'print(7)', ?)", [now])
-        for repo in ("pytorch/pytorch", "pytorch/vision"):
-            connection.execute(
-                "INSERT INTO extractions (repo, number, status, reason, rules, decided_at) VALUES (?, 7, 's', 'r', '1', ?)",
-                [repo, now],
-            )
-    with store.read() as connection:
-        assert reported(connection, "pytorch/pytorch", 7) == ("s", "r", None, "print(7)")
-        assert reported(connection, "pytorch/vision", 7) == ("s", "r", None, None)
-        assert reported(connection, "pytorch/pytorch", 8) == ("", "", "", None)
-
-
 HOSTILE = {
     "html": "<img src=x onerror=alert(1)><script>alert(2)</script><!-- <details>",
     "link": "[safe](javascript:alert(1)) ![x](http://x.example/p.png) <https://x.example> [a]: http://x.example",
@@ -261,18 +277,23 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion
     item = replace(item, verdicts=loud)
     commit = {"sha": text, "pull": 9, "subject": text, "files": [text], "names_the_issue": False}
     found = Bisected("fixed", text, (text, text), text, 9, (commit, commit | {"names_the_issue": True}))
-    made = opinion_on(item, f"print(1)  # {text}\n```\n{text}\n````", bisected={"own": found})
+    segments = [replace(segment, what=text, shown=text, evidence=text) for segment in CRASH]
+    timeline = Timeline("a/b", 7, SCRIPT.hash, text, segments, text)
+    code = f"print(1)  # {text}\n```\n{text}\n````"
+    script = Script(code, (Change(1, text, code, text),), {text: text}, text, text)
+    item = replace(item, script=script, timeline=timeline)
+    made = opinion_on(item, bisected={"own": found})
     told = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(markdown(made))
-    assert "html_block" not in [token.type for token in told]
+    assert [token.content.strip() for token in told if token.type == "html_block"] == list(FOLDS)
     headings = [told[place + 1].content for place, token in enumerate(told) if token.type == "heading_open"]
     assert headings == [
         "🐛 Describe the bug",
         "Does this still occur?",
+        "The report's script",
         "Evidence",
         "What ran, beside the report",
-        "Cannot be concluded",
         "Minimal example",
-        "The reporter's script, as it stands in the report",
+        "Cannot be concluded",
         "Versions",
     ]
     parts = [part for token in told if token.type == "inline" for part in token.children or ()]

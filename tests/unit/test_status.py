@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.verdicts import build_of, cell_of, decision_of
 from helpers.timeline_rows import crashed, ended
+from helpers.verdicts import build_of, cell_of, decision_of
 from support import case_of
 from torch_embers.run.command import contradicted
 from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, status_of_timeline, withdrawn
@@ -143,7 +143,7 @@ def test_an_absence_is_claimed_only_if_every_testable_case_is_absent(item: Track
         (CLOSED, {"same": "untestable", "sibling": "occurs"}, "closed"),
     ],
 )
-@pytest.mark.parametrize("origin", ["curated", "extracted"])
+@pytest.mark.parametrize("origin", ["curated", "synthesized"])
 def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
     item: Tracked, verdicts: dict[str, Verdict], named: str, origin: str
 ) -> None:
@@ -152,13 +152,13 @@ def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
         case = replace(case_of(f"print({relation!r})", issues=["a/b#1"], relation=relation), origin=origin)
         cells.append(cell_of(case, build_of("2.15.0"), decision_of(verdict)))
     found = dict(zip(("gone", "alive", "closed"), contradicted(cells, {("a/b", 1): item}), strict=True))
-    if origin == "extracted":
+    if origin == "synthesized":
         named = "closed" if named == "alive" else named if named == "closed" else ""
     assert [name for name, keys in found.items() if keys] == ([named] if named else [])
 
 
 UNKNOWN, PULL = Tracked("closed", "unknown"), Tracked("open", is_pull=True)
-RAISES = Segment(("2.7.1",), "exception", "ValueError", "", 11, True, "other", flip="ending")
+RAISES = Segment(("2.7.1",), "exception", "ValueError", runs=11, confirmed=True, match="other", flip="ending")
 PRINTS = Segment(("2.6.0",), "ok", "", "3.0", 3, match="as_reported")
 GAP = Segment(("2.8.0",), "lacks_api", "torch.foo", "", 1)
 

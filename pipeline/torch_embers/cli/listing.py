@@ -45,6 +45,7 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters, with state and verdict on the newest build."""
+    from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
 
     wanted = listing.ItemFilter(
@@ -68,8 +69,8 @@ def list_items(
         limit=limit,
     )
     found = listing.list_items(store_at(database), wanted)
-    if flips or as_reported_on or crash_gone:
-        show.print_timelines(found, as_json=json, crash_gone=crash_gone)
+    if (flips or as_reported_on or crash_gone) and not json:
+        run_show.print_behaviours(found, crash_gone=crash_gone)
     else:
         show.print_items(found, as_json=json)
 

@@ -70,10 +70,10 @@ def link_repros(
     jobs: JobsOption = 2,
     database: DatabaseOption = None,
 ) -> None:
-    """Give every candidate its one row: a case by hand, a script extracted from its text, or the reason why not."""
+    """Read the script of every report, or the reason why there is none; run nothing."""
     from torch_embers import settings
+    from torch_embers.extract import stage
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.repro import link
     from torch_embers.run import show, synthesis
 
     if synthesize:
@@ -86,9 +86,9 @@ def link_repros(
     if fix_tests is not None:
         link_fix_tests(settings.load(database=database, repo=repo), fix_tests, revision, since, jobs)
         return
-    with ProgressBar("linking") as progress:
-        done = link.link_repros(store_at(database), repo, progress)
-    show.print_linked(done)
+    with ProgressBar("reading") as progress:
+        done = stage.refresh(store_at(database), repo, progress)
+    show.print_scripts(done)
 
 
 def run(
@@ -258,13 +258,14 @@ def _run_watched(
 
 
 def minimize(
-    case: Annotated[
-        str | None, typer.Argument(help="An extracted case such as x99638, or the number of its item.")
-    ] = None,
+    number: Annotated[int | None, typer.Argument(min=1, help="Number of the report.", show_default="none")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All extracted scripts that can be tried on this build; goes on where it was.")
+        bool, typer.Option("--all", help="All scripts of which a behaviour is known; goes on where it was.")
     ] = False,
-    build: Annotated[str | None, typer.Option("--build", "-b", help="Where it fails.", show_default="current")] = None,
+    build: Annotated[
+        str | None,
+        typer.Option("--build", "-b", help="Keep what it does on this build.", show_default="both sides of its flip"),
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="With --all: scripts at a time.")] = 2,
     most: Annotated[
         int | None,
@@ -278,17 +279,17 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make extracted scripts small in the sandbox, keeping exactly the failure that each shows."""
+    """Make the script of a report small in the sandbox, keeping what it does on both sides of its newest flip."""
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
 
     wanted = settings.load(database=database, repo=repo)
-    if every is (case is not None):
-        raise InputError("name one case, or all of them with --all")
-    if case is not None:
+    if every is (number is not None):
+        raise InputError("give the number of one report, or all of them with --all")
+    if number is not None:
         with ProgressBar("minimising") as progress:
-            made = command.minimize_case(store_at(wanted.database), wanted, case, build, progress)
+            made = command.minimize_script(store_at(wanted.database), wanted, number, build, progress)
         show.print_reduction(made)
         return
     _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)

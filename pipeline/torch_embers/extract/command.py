@@ -11,6 +11,8 @@ _LINE = re.compile(
     r"(?:^|[`\s])[$%#!]?[ \t]{0,3}(?:(?:export|set|%env|%set_env|env)[ \t]{1,3})?"
     r"((?:[A-Z][A-Z0-9_]{2,60}=(?:\"[^\"`\n]{0,200}\"|'[^'`\n]{0,200}'|[^\s`\"']{1,200})[ \t]{0,3}){1,8})"
 )
+_SETS = re.compile(r"[ \t$%#!`]{0,8}(?:export|set|%env|%set_env|env)\b")
+_RUNS = re.compile(r"torchrun|python|pytest|\./|ipython")
 _ONE = re.compile(r"([A-Z][A-Z0-9_]{2,60})=(?:\"([^\"]{0,200})\"|'([^']{0,200})'|([^\s;]{1,200}))")
 _MAGIC = re.compile(r"%(?:set_)?env[ \t]{1,3}([A-Z][A-Z0-9_]{2,60})[ =]([^\s`]{1,200})")
 _RUN = re.compile(
@@ -54,7 +56,8 @@ def command_of(text: str) -> Command:
         if "=" not in line and "%" not in line and "python" not in line and "torchrun" not in line:
             continue
         for stated in _LINE.finditer(line):
-            if stated[0].lstrip(" \t`$%#!").startswith(("export", "set", "env")) or _runs(line, stated.end()):
+            stands_alone = not line[: stated.start()].strip(" \t$%#!`>")
+            if (stands_alone and _SETS.match(stated[0])) or _RUNS.match(line, stated.end()):
                 for name, *values in _ONE.findall(stated[1]):
                     variables[name] = "".join(values)
         variables |= dict(_MAGIC.findall(line))
@@ -78,7 +81,3 @@ def command_of(text: str) -> Command:
         if own.command.variables.fullmatch(name) and own.command.values.fullmatch(value)
     }
     return Command(allowed, arguments, processes)
-
-
-def _runs(line: str, at: int) -> bool:
-    return bool(re.match(r"(?:torchrun|python|pytest|\./|ipython)", line[at : at + 20]))

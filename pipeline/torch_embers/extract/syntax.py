@@ -92,11 +92,12 @@ def _check_depth(text: str) -> None:
             raise _stopped("nested too deeply", number)
 
 
-def python_at_start(text: str) -> Parsed:
+def python_at_start(text: str, *, whole: bool = False) -> Parsed:
     """Find the program that a block begins with.
 
     Args:
         text: a block without its marks.
+        whole: whether all of it is meant as code, so that a bare value is no output.
 
     Returns:
         The program and what follows it; no code where the block does not begin with a program.
@@ -117,18 +118,16 @@ def python_at_start(text: str) -> Parsed:
             stop = error
         else:
             code = "\n".join(lines)
-            return Parsed(code, "", tuple(changes)) if is_program(tree) else Parsed("", text, error="values alone")
+            return Parsed(code, "", tuple(changes)) if whole or is_program(tree) else Parsed("", text)
         at = min(max(stop.lineno or 1, 1), len(lines)) - 1
-        if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)):
+        if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)) or _comment_out(lines, at, changes):
             continue
         cut = _statement_start(lines, at)
-        if not looks_like_program("\n".join(lines[cut:])):
-            head = try_parse("\n".join(lines[:cut]))
-            if head is not None and is_program(head):
-                kept = tuple(change for change in changes if change.line <= cut)
-                return Parsed("\n".join(lines[:cut]) + "\n", "\n".join(lines[cut:]), kept)
-        if not _comment_out(lines, at, changes):
-            break
+        head = try_parse("\n".join(lines[:cut]))
+        if head is not None and is_program(head) and not looks_like_program("\n".join(lines[cut:])):
+            kept = tuple(change for change in changes if change.line <= cut)
+            return Parsed("\n".join(lines[:cut]) + "\n", "\n".join(lines[cut:]), kept)
+        break
     return Parsed("", text, error=f"line {stop.lineno or 1}: {stop.msg}")
 
 
@@ -159,9 +158,12 @@ def _mend(lines: list[str], at: int, changes: list[Change]) -> bool:
 
 
 def _comment_out(lines: list[str], at: int, changes: list[Change]) -> bool:
-    """Make a sentence between lines of code a comment."""
+    """Make a sentence that a line of code follows a comment."""
     line = lines[at]
-    if len(line) > rules.load().limits.line_chars or not _SENTENCE.fullmatch(line) or _PROGRAM.match(line):
+    follows = next((after for after in lines[at + 1 : at + 5] if after.strip()), "")
+    if len(line) > rules.load().limits.line_chars or not _SENTENCE.fullmatch(line):
+        return False
+    if _PROGRAM.match(line) or not _PROGRAM.match(follows[:400]):
         return False
     lines[at] = f"{line[: len(line) - len(line.lstrip())]}# {line.strip()}"
     changes.append(Change(at + 1, line, lines[at], "A sentence between lines of code."))

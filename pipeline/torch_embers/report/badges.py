@@ -41,7 +41,8 @@ def item(facts: Facts, key: Key) -> tuple[str, str]:
     """What the badge of an item says, and its file's content."""
     name = f"embers {facts.name(key)}"
     if (decided := facts.verdict(key)) is None:
-        return f"{name}: no verdict", svg(name, "no verdict", GREY)
+        said = "script: {}, {}".format(*behaviour) if (behaviour := facts.behaviour(key)) else "no verdict"
+        return f"{name}: {said}", svg(name, said, GREY)
     entry = decided.entry
     said = f"{entry.verdict.replace('_', ' ')} on {entry.build}" + (f" ({decided.mark})" if decided.mark else "")
     colour = GREY if decided.mark else COLOURS.get(entry.verdict, GREY)  # a colour speaks of the report

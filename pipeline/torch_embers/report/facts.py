@@ -14,6 +14,7 @@ from torch_embers.report import operators, places
 from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run.item_verdict import item_verdict, speaks_of
 from torch_embers.run.matrix import builds_of, changes, deciding, preferred
+from torch_embers.run.report_script_text import last_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,16 +23,18 @@ if TYPE_CHECKING:
     from torch_embers.report.source import Key, Row, Source
     from torch_embers.run.item_verdict import ItemVerdict
     from torch_embers.run.matrix import Entry
+    from torch_embers.timeline.model import Timeline
 
 
 def chosen(source: Source, most: int) -> list[Key]:
-    """The items that get a page, first those with a case, then labelled by annotators, likely bugs, and linked ones."""
+    """The items that get a page, first those with a case, then with a run or label, likely bugs, and linked ones."""
+    ran = {(timeline.repo, timeline.number) for timeline in source.timelines}
     with_case = {(row["repo"], row["number"]) for case in source.cases for row in case["items"]}
 
     def place_of(row: Row) -> int | None:
         if (row["repo"], row["number"]) in with_case:
             return 0
-        if row["has_gold"] or row["summary"]:
+        if row["has_gold"] or row["summary"] or (row["repo"], row["number"]) in ran:
             return 1
         bug = any(c.startswith("bug_type=") and c != "bug_type=not_a_bug" for c in row["classes"])
         if row["is_candidate"] and bug:
@@ -149,6 +152,16 @@ class Facts:
     def changes(self) -> dict[str, list[tuple[str, str]]]:
         """For each case whose verdict changes: (build, verdict) where a new one begins."""
         return changes(self.source.verdicts)
+
+    @cached_property
+    def timeline_of(self) -> dict[Key, Timeline]:
+        """What the script of each report does."""
+        return {(timeline.repo, timeline.number): timeline for timeline in self.source.timelines}
+
+    def behaviour(self, key: Key) -> tuple[str, str] | None:
+        """What the script of a report changed last, and on which release; None where it never ran."""
+        segments = self.timeline_of[key].behaviours if key in self.timeline_of else ()
+        return last_change(segments) if segments else None
 
     def verdict(self, key: Key) -> ItemVerdict | None:
         """What the cases of an item say of it together on the newest release; None without a verdict."""

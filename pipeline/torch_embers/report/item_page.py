@@ -8,13 +8,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
+from torch_embers.extract.script import Script
 from torch_embers.link.chain import Facts as NodeFacts
 from torch_embers.link.chain import Link, Node
 from torch_embers.report import badges, highlight, links_graph, places
 from torch_embers.report.facts import by_item, cut
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.run.matrix import OWN
+from torch_embers.run.report_script_text import changes, command, script_from
 from torch_embers.run.script import SHOWN_LINES, script_of
+from torch_embers.timeline.sentence import details
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,6 +45,7 @@ class Pages:
         source = facts.source
         self._bodies = {(row["repo"], row["number"]): row for row in source.bodies}
         self._gold = by_item(source.gold)
+        self._scripts = {(row["repo"], row["number"]): script_from(row) for row in source.scripts}
         self._predictions = by_item(source.predictions)
         self._runs: dict[str, list[Row]] = {}
         for row in source.runs:
@@ -99,11 +103,16 @@ class Pages:
         cases = [self._case(case, relation, key) for case, relation in facts.cases_of.get(key, ())]
         linked = self._linked_rows(key)
         message, _ = badges.item(facts, key)
+        known = self._known(key, item)
         return {
             "key": key,
             "item": item,
             "title": facts.title(key),
-            "headline": self._headline(key, item),
+            "headline": headline(known),
+            "behaviour": known.behaviour,
+            "timeline": known.timeline,
+            "details": details(known.timeline) if known.timeline else [],
+            "script": self._script(known.script) if isinstance(known.script, Script) else None,
             "github": places.github_item(*key),
             "reference": places.reference(item["closing_reference"], key[0]),
             "closing_comment": cut(" ".join((item["closing_comment"] or "").split()), LONGEST_CELL),
@@ -120,11 +129,26 @@ class Pages:
             "badge_text": message,
         }
 
-    def _headline(self, key: Key, item: Mapping[str, Any]) -> str:
+    def _known(self, key: Key, item: Mapping[str, Any]) -> ItemReport:
+        """What decides the first sentences."""
         cases = self.facts.related_cases(key)
         names = sorted({case["name"] for case in cases})
         verdicts = [entry for name in names for entry in self.facts.verdicts_of.get(name, ())]
-        return headline(ItemReport(*key, dict(item), (), (), (), cases, (), (), verdicts))
+        timeline = self.facts.timeline_of.get(key)
+        return ItemReport(*key, dict(item), (), (), (), cases, self._scripts.get(key), timeline, (), verdicts)
+
+    def _script(self, script: Script) -> dict[str, Any]:
+        """The script of a report: its code belongs to who wrote the report."""
+        lines = visible(script.code).splitlines()
+        shown = lines if self.facts.is_whole else lines[:SHOWN_LINES]
+        return {
+            "code": highlight.python("\n".join(shown)),
+            "lines": len(shown),
+            "all_lines": len(lines),
+            "found_in": script.found_in,
+            "command": command(script),
+            "changes": changes(script),
+        }
 
     def _case(self, case: Row, relation: str | None, key: Key) -> dict[str, Any]:
         facts, name, code = self.facts, case["name"], case["code"] or ""

@@ -13,6 +13,8 @@ from torch_embers.atom_output import iso
 from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
 from torch_embers.report import documentation
+from torch_embers.run.matrix import span
+from torch_embers.run.report_script_text import MATCHES, ending
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -77,7 +79,9 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
     )
     made.filters |= {"day": day, "moment": _moment, "iso": iso, "number": _number, "words": words}
     made.filters |= {"breakable": breakable, "cell_class": cell_class}
+    made.filters |= {"ending": ending, "span": span}
     made.globals |= {
+        "matches": MATCHES,
         "answer": answer,
         "document": _document if has_docs else _named,
         "marks": MARKS,

@@ -10,8 +10,10 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
+from torch_embers.run.item_report import placed, places
 from torch_embers.run.matrix import Entry, entries
 from torch_embers.store import schema
+from torch_embers.timeline.stored import timelines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.store.store import Store
+    from torch_embers.timeline.model import Timeline
 
 Row = dict[str, Any]
 Key = tuple[str, int]
@@ -32,7 +35,8 @@ class Source:
 
     Attributes:
         verdicts: the newest verdict of every case on every build, by case, oldest build first.
-        bodies, gold, predictions, links: of the items that get a page.
+        timelines: what the scripts of reports do.
+        bodies, scripts, gold, predictions, links: of the items that get a page.
         vectors: of the texts of all items: repo, number, vector.
     """
 
@@ -49,6 +53,8 @@ class Source:
     commits: Sequence[Row]
     bisections: Sequence[Row]
     schema_version: int
+    timelines: Sequence[Timeline] = ()
+    scripts: Sequence[Row] = ()
     bodies: Sequence[Row] = ()
     gold: Sequence[Row] = ()
     predictions: Sequence[Row] = ()
@@ -82,11 +88,13 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
     verdicts = entries(store)
     with store.read() as connection:
         schema.require_latest(connection, store.path)
+        words = places(connection)
         strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
         known = Source(
             items=_ask(connection, "items", strong=strong),
             verdicts=verdicts,
             runs=_ask(connection, "runs", characters=printed),
+            timelines=[placed(timeline, words) for timeline in timelines(connection)],
             schema_version=int(connection.execute("SELECT max(version) FROM schema_version").fetchall()[0][0]),
             **{
                 name: _ask(connection, name)
@@ -102,6 +110,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
         return replace(
             known,
             bodies=_ask(connection, "bodies", characters=characters),
+            scripts=_ask(connection, "scripts"),
             gold=_ask(connection, "gold"),
             predictions=_ask(connection, "predictions"),
             links=_ask(connection, "links", strong=strong),

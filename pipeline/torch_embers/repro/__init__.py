@@ -1,1 +1,1 @@
-"""Cases: standalone scripts that show a bug, written by hand or extracted from an issue."""
+"""Cases: standalone scripts that show a bug, written by hand or made of a test of a fix."""

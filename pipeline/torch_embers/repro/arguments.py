@@ -86,6 +86,11 @@ def described(stderr: str) -> dict[str, str]:
     return {name: json.dumps(value) for name, value in told.items()} if isinstance(told, dict) else {}
 
 
+def undescribed(stderr: str) -> str:
+    """Error output without what the hook wrote."""
+    return stderr.rpartition(f"\n{MARK}")[0] if f"\n{MARK}" in stderr else stderr
+
+
 def names_in(code: str, place: int) -> frozenset[str]:
     """Names that a line of a script uses."""
     try:

@@ -171,11 +171,6 @@ def load(store: Store, names: Sequence[str] = (), repo: str = "") -> list[Case]:
     return chosen(cases, names, repo) if names else cases
 
 
-def counted_fix_tests(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Names of the fix tests that show the bug of their issue, by their runs and by readers."""
-    return [name for (name,) in connection.execute(_COUNTED, _readers()).fetchall()]
-
-
 def _readers() -> dict[str, list[str]]:
     """What second readers say of fix tests, as parameters of ``_COUNTED``."""
     before, after = fix_test_answers()["shows_bug"], fix_test_answers()["shows_bug_again"]
@@ -209,7 +204,7 @@ def _instead(text: str, cases: Sequence[Case]) -> str:
     known = {case.name: case.kind for case in (*shipped(None), *cases)}
     near = [name for name in known if name.startswith(key)] or get_close_matches(key, known, cutoff=0.8)
     if not near:
-        return "`embers matrix` lists the cases, `embers link-repros` makes more"
+        return "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report"
     usual = {case.kind for case in cases} or {"bug"}
     calls = {"bug": "run", "timing": "perf", "advisory": "run --kind advisory", "closing": "run --kind closing"}
     names = [name if known[name] in usual else f"`embers {calls[known[name]]} {name}`" for name in near[:3]]

@@ -32,7 +32,7 @@ FAULT = "EMBERS_PLANT"
 """Variable of the environment that asks a case to inject its fault: 1."""
 SPOIL = "spoil"
 """Function in the header of a case that injects it."""
-Origin = Literal["curated", "fix_test", "extracted", "synthesized", "own"]
+Origin = Literal["curated", "fix_test", "synthesized", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
 
 Kind = Literal["bug", "timing", "advisory", "closing"]
@@ -40,7 +40,7 @@ Kind = Literal["bug", "timing", "advisory", "closing"]
 security advisory; the call of an issue that was closed with "cannot reproduce"."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-ORACLES = ("self", "exception", "signal", "output", "test")
+ORACLES = ("self", "exception", "signal", "test")
 DEVICES = ("cpu", "cuda", "mps")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
 KEYS = frozenset(
@@ -55,9 +55,7 @@ KEYS = frozenset(
         "oracle",
         "timeout",
         "finalise",
-        "prints",
         "evidence",
-        "review",
         *SCHEMES,
     }
 )
@@ -131,9 +129,6 @@ class Case:
         signature: failures that count; one of them is enough.
         timeout: seconds until a run is stopped.
         finalise: whether the interpreter must be ended in full, for crashes at exit.
-        prints: lines that the reporter's run printed; an extracted script is held against them.
-        evidence: the words of the report that the signature was read from.
-        review: why a person must say what a run should show; empty where nothing is in doubt.
         hash: of everything that decides a verdict.
     """
 
@@ -153,9 +148,6 @@ class Case:
     oracle: str
     timeout: float
     finalise: bool
-    prints: tuple[str, ...]
-    evidence: str
-    review: str
     hash: str
 
     @property
@@ -257,9 +249,6 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
         oracle=oracle,
         timeout=_timeout(embers, name),
         finalise=embers.get("finalise", False) is True,
-        prints=tuple(_texts(embers, "prints", name)),
-        evidence=_text(embers, "evidence", name),
-        review=_text(embers, "review", name),
         hash=case_hash(text, tree, meta, origin),
     )
     if not any(need.what == "device" for need in case.needs):
@@ -271,11 +260,9 @@ def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Orig
     """Hash of the code without prose and fault, and of the metadata without what was measured; 32 hexadecimal digits.
 
     Another fault to inject does not make it another case, but in a user's own folder, where no review sees it. Where
-    the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands. The same script
-    extracted from two reports makes two cases.
+    the code is not plain enough to be unparsed (deep nesting), its text is hashed as it stands.
     """
-    unhashed = [key for key in UNHASHED if key != "issues" or origin != "extracted"]
-    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in unhashed}
+    kept = {k: v for k, v in meta.get("tool", {}).get("embers", {}).items() if k not in UNHASHED}
     try:
         body = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
         program = ast.Module(body=body, type_ignores=[])

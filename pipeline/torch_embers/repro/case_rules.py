@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import StringConstraints
 
-from torch_embers.repro.case import FAULT, SPOIL, is_fault
 from torch_embers.extract.names import last_name
+from torch_embers.repro.case import FAULT, SPOIL, is_fault
 from torch_embers.toml_models import Entry, load
 
 if TYPE_CHECKING:

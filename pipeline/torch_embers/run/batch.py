@@ -40,7 +40,6 @@ PROFILES = {
     "curated": "reviewed",
     "own": "reviewed",
     "fix_test": "hostile",
-    "extracted": "hostile",
     "synthesized": "hostile",
 }
 """Profile of the sandbox by the origin of a case: only what somebody has read may run without every guarantee."""

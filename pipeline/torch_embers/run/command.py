@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -28,6 +28,7 @@ from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store import lock
 from torch_embers.store.store import Store
+from torch_embers.timeline import item_script, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -334,22 +335,24 @@ def _save_reports(store: Store, out: Path, result: Recheck) -> None:
     reports.write(out / "recheck.atom", notices.feed(known))
 
 
-def minimize_case(store: Store, settings: Settings, name: str, build: str | None, progress: Progress) -> Reduction:
-    """Make the script of an extracted case small, and keep the result.
+def minimize_script(store: Store, settings: Settings, number: int, build: str | None, progress: Progress) -> Reduction:
+    """Make the script of a report small, and keep the result.
 
     Raises:
-        InputError: no such case, or nothing was extracted for it.
-        MinimizeError: it does not fail here, or its texts disagree.
+        InputError: the report has no script.
+        MinimizeError: there is nothing to keep here, or the small text does not keep it.
     """
-    builds = Registry(settings.builds_dir)
-    chosen = chosen_builds(builds, [build] if build else [])[-1]
+    registry = Registry(settings.builds_dir)
+    named = chosen_builds(registry, [build] if build else [])[-1:]
     with store.writer("minimize") as writer:
-        case = next((c for c in bank.load(store, [name], settings.repo) if c.origin == "extracted"), None)
-        if case is None:
-            raise InputError(f"{name} is no extracted script: `embers link-repros` extracts them from the items' texts")
         with store.read() as connection:
-            texts = dict(connection.execute("SELECT kind, code FROM artifacts WHERE name = ?", [case.name]).fetchall())
-        made = reduction.reduce_case(case, texts["runnable"], texts.get("verbatim"), chosen, builds, progress)
+            item = item_script.of_report(connection, settings.repo, number)
+            timeline = stored.timeline_of(connection, settings.repo, number)
+        builds = named if build else reduction.sides_of(timeline, registry.installed())
+        with ExitStack() as held:
+            for one in builds:
+                held.enter_context(registry.using(one))
+            made = reduction.reduce_on(item, builds, progress)
         with writer.transaction() as connection:
             reduction.write(connection, made)
     return made

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 FILE = "recheck.toml"
 
-Kind = Literal["regressed", "fixed", "closed_but_occurs", "open_but_absent", "flapping"]
+Kind = Literal["regressed", "fixed", "closed_but_occurs", "open_but_absent", "flapping", "flip"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What is announced, in the order of reports: statuses, and an item whose status changes back and forth."""
+"""What is announced, in the order of reports: statuses, an item whose status changes back and forth, and a report whose
+script behaves otherwise on a build than on those before."""
 GONE: frozenset[str] = frozenset(CONFIRMED)
 THERE = frozenset({"open_and_occurs", "closed_but_occurs", "declined_occurs", "undecided_occurs", "regressed"})
 SILENT = frozenset({"undecided_occurs"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby, takewhile
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,22 @@ from torch_embers.escaping import markdown_code
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
+from torch_embers.run.report_script_text import answer, folded, script_from
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
+from torch_embers.timeline.stored import timeline_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import duckdb
+
+    from torch_embers.extract.script import NoScript, Script
     from torch_embers.judgements import Reading
     from torch_embers.run.item_verdict import SpeaksOf
     from torch_embers.store.store import Store
+    from torch_embers.timeline.model import Timeline
 
 LONGEST_CELL = 160
 """Characters of what was seen that a comment shows, and of a closing comment that `embers show` prints."""
@@ -76,8 +82,12 @@ SELECT c.name, c.origin, i.relation, c.summary, c.requires, c.code FROM cases c 
 WHERE i.repo = $repo AND i.number = $number AND c.current
 ORDER BY c.origin <> 'curated', c.origin <> 'fix_test', c.name
 """
-_EXTRACTION = """
-SELECT status, reason, detail FROM extractions WHERE repo = $repo AND number = $number
+_SCRIPT = """
+SELECT code, environment, device, found_in, changes, reason, detail FROM scripts
+WHERE repo = $repo AND number = $number
+"""
+_PLACES = """
+SELECT environment, concat_ws(', ', device, processor, capability, system) FROM environments
 """
 _FIX_TESTS = """
 SELECT t.name, t.path, t.owner || '.' || t.test AS test, t.commit_sha, t.committed_at, t.change,
@@ -106,7 +116,8 @@ class ItemReport:
         predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
         cases: name, origin, relation, summary, requires, script.
-        extraction: status, reason, detail of the search for a case; empty before it ran.
+        script: of the report, or why there is none; None before anybody looked for it.
+        timeline: what that script does on each build, its environment in words; None where it never ran.
         statuses: backend, status, reference build, decided_at, provenance, evidence.
         verdicts: by case, oldest build first, own before shipped ones.
         fix_tests: tests that merged fixes of the item brought and that ran somewhere: what the test did on which
@@ -122,7 +133,8 @@ class ItemReport:
     predictions: Sequence[Row]
     links: Sequence[Row]
     cases: Sequence[Row]
-    extraction: Sequence[Row]
+    script: Script | NoScript | None
+    timeline: Timeline | None
     statuses: Sequence[Row]
     verdicts: Sequence[Entry]
     fix_tests: Sequence[Row] = ()
@@ -135,8 +147,25 @@ class ItemReport:
             "cases": [case | {"script": case["script"].row()} for case in self.cases],
             "address": f"https://github.com/{self.repo}/issues/{self.number}",
             "headline": headline(self),
+            "behaviour": self.behaviour or None,
+            "timeline": self.timeline and asdict(self.timeline),
+            "script": self.script and asdict(self.script),
             "verdicts": [entry.row() for entry in self.verdicts],
         }
+
+    @property
+    def behaviour(self) -> str:
+        """What the script of the report does, in one sentence, or why there is none."""
+        return answer(self.number, self.script, self.timeline)
+
+    def require_runs(self) -> None:
+        """Nothing where a case or the script of the report ran.
+
+        Raises:
+            InputError: none did.
+        """
+        if not self.verdicts and not self.timeline:
+            raise InputError(f"nothing of {self.repo}#{self.number} ran: {headline(self)}")
 
     @property
     def disagreements(self) -> list[tuple[Row, list[str]]]:
@@ -167,8 +196,11 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
         facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
-        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _EXTRACTION, _STATUS, _FIX_TESTS)
-        gold, predictions, links, cases, extraction, statuses, fix_tests = (ask(query) for query in queries)
+        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS)
+        gold, predictions, links, cases, statuses, fix_tests = (ask(query) for query in queries)
+        script = next(map(script_from, ask(_SCRIPT)), None)
+        found = timeline_of(connection, repo, number)
+        timeline = found and placed(found, places(connection))
         review = review_of(ask)
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
@@ -176,8 +208,18 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     for test in fix_tests:
         test |= {question: answers.get(test["name"]) for question, answers in fix_test_answers().items()}
         test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
-    found = (gold, predictions, links, cases, extraction, statuses, verdicts, fix_tests, review)
+    found = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, review)
     return ItemReport(repo, number, facts[0], *found)
+
+
+def places(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """Each environment by its key: device, processor, capability and system in one text."""
+    return dict(connection.execute(_PLACES).fetchall())
+
+
+def placed(timeline: Timeline, words: Mapping[str, str]) -> Timeline:
+    """The timeline with its environment in words."""
+    return replace(timeline, environment=words.get(timeline.environment, timeline.environment))
 
 
 # ---- the verdict in one line ---------------------------------------------------------------------------------------
@@ -202,10 +244,13 @@ _PREFIXES: Mapping[SpeaksOf, str] = {
 def headline(report: ItemReport) -> str:
     """The verdict on the newest build in one line: k of n runs, since when, and what a reader of the report doubts.
 
-    Where no case is the report's own, it says so before anything else.
+    Where no case is the report's own, it says so before anything else. Without a case: what the report's script does.
     """
     if not report.verdicts:
-        return f"Not run yet: `embers run {report.number}`" if report.cases else _without_case(report.fix_tests)
+        if report.cases:
+            return f"Not run yet: `embers run {report.number}`"
+        told = "" if report.timeline else _fix_test(report.fix_tests)
+        return told or report.behaviour or "Not run: there is no case, and nobody looked for a script"
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
     decided = item_verdict(report.cases, [e for e in verdicts if e.build == newest])
@@ -227,15 +272,15 @@ def headline(report: ItemReport) -> str:
     return f"{line}. A reader doubts a part of it: {doubt}" if doubt else line
 
 
-def _without_case(fix_tests: Sequence[Row]) -> str:
-    """What a validated test of the fix says, where the item has no case and one was run elsewhere."""
+def _fix_test(fix_tests: Sequence[Row]) -> str:
+    """What a validated test of the fix says, where the item has no case and one was run elsewhere; else nothing."""
     for test in fix_tests:
         if test["class"] == "validated" and test["relation"] == "same" and test["shows_bug"] in ("right", None):
             failed, passed = test["failed"][-1], test["passed"]
             until = f" to {passed[-1]}" if len(passed) > 1 else ""
             name = f"the test of its fix, {test['test']}"
             return f"No case here; {name}, fails on torch {failed} and passes on {passed[0]}{until} (one run each)"
-    return "Not run: there is no case"
+    return ""
 
 
 def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:
@@ -290,15 +335,12 @@ def comment(report: ItemReport, readings: Mapping[str, Reading] | None = None) -
         readings: what second readers say of its cases beside the thread, by case.
 
     Raises:
-        InputError: there is no verdict.
+        InputError: neither a case nor the script of the report ran.
     """
-    if not report.verdicts:
-        raise InputError(
-            f"{report.repo}#{report.number} has no verdict yet: run `embers run {report.number}` first"
-            if report.cases
-            else f"{report.repo}#{report.number} has no case: see `embers show {report.number}`"
-        )
+    report.require_runs()
     lines = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
+    if report.behaviour:
+        lines += [f"**{escaped(report.behaviour, LONGEST_READING)}**", "", *folded(report.script, report.timeline)]
     cases = {case["name"]: case for case in report.cases}
     for name, of_case in groupby(report.verdicts, key=lambda e: e.case):
         lines += [f"**{escaped(name)}**: {_compared(cases.get(name, {}), (readings or {}).get(name))}", ""]
@@ -314,7 +356,8 @@ def comment(report: ItemReport, readings: Mapping[str, Reading] | None = None) -
         lines += [f"Command: {command} (exit code 1: the failure was seen, 0: it was not seen)", ""]
         if script := cases.get(name, {}).get("script"):
             lines += [f"Script: {escaped(script.place)}", "", script.markdown(), ""]
-    lines.append(COMMENT_KEY)
+    if report.verdicts:
+        lines.append(COMMENT_KEY)
     return "\n".join(lines)
 
 

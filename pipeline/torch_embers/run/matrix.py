@@ -190,8 +190,14 @@ def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
-    """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes."""
+def as_junit(verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = ()) -> bytes:
+    """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes.
+
+    Args:
+        verdicts: of cases.
+        name: of all.
+        flips: a suite of its own: issue, title and evidence of each report whose script behaves otherwise now.
+    """
     root = ET.Element("testsuites", name=name)
     suites: dict[tuple[str, str], list[Entry]] = {}
     for entry in sorted(preferred(verdicts), key=lambda e: version_key(e.build)):
@@ -209,6 +215,11 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers") -> bytes:
         suite.set("failures", str(len(suite.findall("*/failure"))))
         suite.set("skipped", str(len(suite.findall("*/skipped"))))
         suite.set("errors", "0")
+    if flips:
+        suite = ET.SubElement(root, "testsuite", name="flips", tests=str(len(flips)), failures=str(len(flips)))
+        for issue, title, said in flips:
+            case = ET.SubElement(suite, "testcase", classname=xml_text(issue), name=xml_text(title))
+            ET.SubElement(case, "failure", message="the report's script behaves otherwise").text = xml_text(said)
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"

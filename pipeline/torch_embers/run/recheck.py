@@ -4,6 +4,9 @@ History is only added to. A status and its announcement are written in one trans
 once, however often the re-check is interrupted. Until all that a re-check writes and prints is done the announcement is
 marked as not told; a re-check that ends before that leaves it to the next one. What is announced: ``run/events.py``.
 
+Where no case speaks for an item, the script of its report does: it runs on the builds that it lacks, and what it does
+is compared (``run/script_status.py``).
+
 A status rests on all that is known: the runs of now, stored verdicts of this processor on older releases, shipped ones
 among them, and what controls showed. That a bug is gone stays known until a run shows otherwise.
 """
@@ -25,6 +28,7 @@ from torch_embers.run.batch import control_releases
 from torch_embers.run.executor import Executor, SweepRequest, lacks_control
 from torch_embers.run.matrix import version_key
 from torch_embers.run.script import Script, script_of
+from torch_embers.run.script_status import BACKEND, run_on
 from torch_embers.run.status import ABSENT, CONFIRMED, Tracked, expected_false, statuses_of, tracked_items
 from torch_embers.run.usable import Usable
 from torch_embers.run.verdict import (
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
     from torch_embers.run.events import History, Kind
     from torch_embers.run.ledger import Cell
+    from torch_embers.run.script_status import ScriptStatus
     from torch_embers.run.status import BackendKey, ItemKey, Status
     from torch_embers.run.verdict import Verdict
     from torch_embers.store.store import Store
@@ -69,6 +74,7 @@ LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.num
 WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
 """
 """Announcements that nobody was told, with the change of status that was written beside each."""
+_FLIPS_TOLD = "SELECT repo, number FROM announcements WHERE kind = 'flip' AND reference = ?"
 _STATUSES = """
 SELECT repo, number, backend, status,
     concat_ws(', derived for ', provenance, split_part(split_part(reference, '@', 1), '+', 1))
@@ -324,6 +330,7 @@ def recheck(
     statuses = _confirmed(usable, known, cells, earlier, request, due)
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
         statuses = {}
+    scripts = _scripts(usable, store, writer, machine, items, request, progress)
     statuses = {key: s for key, s in statuses.items() if _is_wanted(items.get(key[:2]), request.only)}
     here = _by_item(cells, chosen, request.reference)
     kept = _kept(store, statuses, here)
@@ -331,6 +338,7 @@ def recheck(
     derived = {key: status for key, status in statuses.items() if key not in kept}
     changes = _changes(earlier, derived, items, here, moment)
     made_at = moment.isoformat() + "Z"
+    changes += _script_changes(store, earlier, scripts, items, request.reference, moment)
     changes = _untold(store, statuses, earlier) + changes
     with writer.transaction() as connection:
         _write(connection, [change for change in changes if change.found_at is None], request.reference, made_at)
@@ -340,7 +348,7 @@ def recheck(
         made_at,
         tuple(cells),
         tuple(changes),
-        dict(Counter([*derived.values(), *(one.status for one in kept.values())])),
+        dict(Counter([*derived.values(), *(one.status for one in kept.values()), *_decided(scripts)])),
         sum(cell.fresh and cell.decision.verdict != "untestable" for cell in cells),
         expected_false(claims, rules.miss),
         ahead,
@@ -348,6 +356,52 @@ def recheck(
         kept,
         is_first,
     )
+
+
+def _scripts(
+    usable: Usable,
+    store: Store,
+    writer: Writer,
+    machine: Machine,
+    items: Mapping[ItemKey, Tracked],
+    request: RecheckRequest,
+    progress: Progress,
+) -> dict[ItemKey, ScriptStatus]:
+    """What the scripts of reports say of the items that are asked for and have no case; one more build each."""
+    if request.reference.identity in usable.left_out:
+        return {}
+    asked = {key: item for key, item in items.items() if _is_wanted(item, request.only)}
+    builds = [build for build in request.builds if build.identity not in usable.left_out]
+    return run_on(store, writer, machine, asked, builds, request.jobs, progress)
+
+
+def _decided(scripts: Mapping[ItemKey, ScriptStatus]) -> list[Status]:
+    return [own.status for own in scripts.values() if own.status]
+
+
+def _script_changes(
+    store: Store,
+    known: Mapping[BackendKey, History],
+    scripts: Mapping[ItemKey, ScriptStatus],
+    items: Mapping[ItemKey, Tracked],
+    reference: Build,
+    moment: datetime,
+) -> list[Change]:
+    """Statuses of scripts that are not what they were, and flips at the reference build that nobody was told of."""
+    limits = events.rules().flapping
+    with store.read() as connection:
+        told = set(connection.execute(_FLIPS_TOLD, [reference.identity]).fetchall())
+    made = []
+    for key, own in scripts.items():
+        history = known[*key, BACKEND]
+        status = own.status or "undecided"
+        kind = events.kind_of(history, status, moment, limits)
+        if kind is None and key not in told and own.flips_at(reference.public_version):
+            kind = "flip"
+        previous = history.status
+        if kind or (status != previous and (own.status or previous)):
+            made.append(Change(*key, items[key].title, BACKEND, status, previous, (own.evidence,), (), kind))
+    return made
 
 
 def _is_wanted(item: Tracked | None, only: str) -> bool:
@@ -515,7 +569,7 @@ def histories(store: Store) -> defaultdict[BackendKey, History]:
             "ORDER BY written NULLS FIRST, decided_at"
         ).fetchall()
         told = connection.execute(
-            "SELECT repo, number, backend, announced_at, kind FROM announcements "
+            "SELECT repo, number, backend, announced_at, kind FROM announcements WHERE kind <> 'flip' "
             "ORDER BY written NULLS FIRST, announced_at"
         ).fetchall()
     for repo, number, backend, moment, status in found:
@@ -549,7 +603,8 @@ def _untold(store: Store, statuses: Mapping[BackendKey, Status], known: Mapping[
     made = []
     for repo, number, title, backend, status, previous, text, kind, moment in rest:
         key = repo, number, backend
-        now: Any = status or statuses.get(key) or known[key].status  # an item that has settled changed no status
+        # an item that has settled changed no status, and one whose script flipped may have none
+        now: Any = status or statuses.get(key) or known[key].status or "undecided"
         made.append(Change(*key[:2], title, backend, now, previous, tuple(text.splitlines()), (), kind, moment))
     return made
 
@@ -573,5 +628,11 @@ def _write(connection: duckdb.DuckDBPyConnection, changes: Sequence[Change], ref
         }
         for c in changes
     ]
-    rows.append_numbered(connection, "status_history", [row for row in common if row["status"] != row["previous"]])
+    fresh = [row for row in common if row["status"] != row["previous"] and not _is_bare_flip(row)]
+    rows.append_numbered(connection, "status_history", fresh)
     rows.append_numbered(connection, "announcements", [row for row in common if row["kind"]])
+
+
+def _is_bare_flip(row: Mapping[str, Any]) -> bool:
+    """Whether a script flipped that never decided a status: there is none to write."""
+    return row["kind"] == "flip" and row["previous"] is None and row["status"] == "undecided"

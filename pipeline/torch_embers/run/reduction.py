@@ -1,46 +1,53 @@
-"""`embers minimize`: makes an extracted script small in the sandbox, and re-runs all its texts together at the end.
+"""`embers minimize`: makes the script of a report small in the sandbox, keeping what it does on both sides of a flip.
 
-What must stay is what the whole script showed here: the declared signature, and of an exception its class, its message
-and the frame of torch it came from; the operator that fails, with its arguments as far as the script tells how they
-are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); of the functions that the report's title
-names one call each, with its arguments. Verbatim, runnable and minimal text are run together afterwards: where
-runnable and minimal disagree, nothing is kept; where the text as reported shows something else, that is an alarm.
+On one build of each side the whole script is run several times; a smaller text must do the same there: end alike, an
+exception by its class, its message and the frame of torch it came from; the operator that fails, with its arguments as
+far as the script tells how they are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); of a
+script that ends by itself the last line that it prints, or all lines where the last one does not tell the sides apart;
+of the functions that the report's title names one call each, with its arguments. In the end the small text is run as
+often as the whole one: where it once does something else, nothing is kept.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.normalize import now_utc
-from torch_embers.repro.arguments import described, names_in, with_hook
+from torch_embers.repro.arguments import described, names_in, undescribed, with_hook
 from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import subjects
-from torch_embers.run.verdict import USABLE, Observation, last_line, observe
+from torch_embers.run.verdict import last_line
 from torch_embers.sandbox import doctor
-from torch_embers.sandbox.runner import Attempt, Runner
+from torch_embers.sandbox.runner import Runner
 from torch_embers.store import rows
+from torch_embers.timeline.behaviour import behaviour, same
+from torch_embers.timeline.item_script import borders, installed
+from torch_embers.timeline.observe import observe
+from torch_embers.timeline.running import NAME
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     import duckdb
 
-    from torch_embers.builds.registry import Build, Registry
+    from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
-    from torch_embers.repro.case import Case
     from torch_embers.repro.failing import Shape
-    from torch_embers.run.verdict import Outcome
     from torch_embers.sandbox.runner import RunResult
+    from torch_embers.timeline.behaviour import Behaviour
+    from torch_embers.timeline.item_script import ItemScript
+    from torch_embers.timeline.model import Observation, Timeline
 
 BASELINE_RUNS = 3
 TIMEOUT_FACTOR, LEAST_TIMEOUT, MOST_TIMEOUT = 10.0, 2.0, 300.0
 """A candidate may take ten times as long as the whole script did, within these seconds."""
-PASSING: frozenset[Outcome] = frozenset({"timeout", "out_of_memory", "sandbox_error"})
-"""Outcomes that tell of the machine at that time, not of the script."""
+PASSING = frozenset({"timeout", "out_of_memory", "cannot_run"})
+"""Endings that tell of the machine at that time, not of the script."""
 
 
 class PassingError(MinimizeError):
@@ -52,221 +59,231 @@ class Reduction:
     """What a minimisation did.
 
     Attributes:
-        before: characters of the runnable script.
-        after: characters of the minimal one.
+        builds: where its behaviour was kept, the oldest first.
         seconds: wall time.
-        shows: what the whole script showed.
-        agree: what verbatim, runnable and minimal text showed when they were run together.
+        shows: what the whole script does on each of them.
     """
 
-    case: Case
-    build: Build
+    item: ItemScript
+    builds: tuple[Build, ...]
     minimized: Minimized
-    before: int
-    after: int
-    lines_before: int
-    lines_after: int
     seconds: float
     shows: str
-    agree: Mapping[str, str]
 
     @property
-    def alarm(self) -> str | None:
-        """What the text as reported showed instead, where it could run."""
-        shown = self.agree.get("verbatim")
-        return shown if shown in USABLE and shown != "reproduced" else None
+    def before(self) -> int:
+        """Characters of the whole script."""
+        return len(self.item.script.code)
+
+    @property
+    def after(self) -> int:
+        """Characters of the small one."""
+        return len(self.minimized.code)
+
+    @property
+    def sizes(self) -> str:
+        """Lines and characters before and after, tests and time, in words."""
+        before, after = (lines(code) for code in (self.item.script.code, self.minimized.code))
+        return (
+            f"{before} lines to {after}, {self.before:,} characters to {self.after:,}, "
+            f"{self.minimized.tests:,} tests in {self.seconds:,.1f} s"
+        )
 
 
-def _lacked_memory(seen: Observation) -> bool:
-    """Whether a run was refused memory, which another machine, or another bound, may give."""
-    return seen.outcome == "cannot_run" and seen.signature is not None and seen.signature.kind == "memory"
+def sides_of(timeline: Timeline | None, builds: Sequence[Build]) -> list[Build]:
+    """One build of each side of the newest flip that is installed on both; else the newest on which anything is known.
+
+    Args:
+        timeline: of the script; None where it never ran.
+        builds: that are installed, the oldest first; at least one.
+    """
+    for before, after in reversed(borders(timeline)):
+        sides = installed(before, builds, newest=True), installed(after, builds, newest=False)
+        if sides[0] is not None and sides[1] is not None:
+            return [sides[0], sides[1]]
+    known = {version for segment in (timeline.behaviours if timeline else ()) for version in segment.versions}
+    return [build for build in builds if build.public_version in known][-1:] or list(builds[-1:])
+
+
+def kept(seen: Observation, *, whole: bool) -> Observation:
+    """What of a run must stay: how it ended, and, where it ended by itself, the last line that it printed or all."""
+    if seen.ending != "ok":
+        return replace(seen, printed="")
+    return seen if whole else replace(seen, printed=last_line(seen.printed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the whole script does on one build."""
+
+    build: Build
+    runner: Runner
+    timeout: float
+    duration: float
+    seen: Sequence[Observation]
+    failing: Shape | None
+    values: Mapping[str, str]
 
 
 class Trial:
-    """The test that decides: runs texts of one case in the sandbox and compares them with what the whole script shows.
+    """The test that decides: runs texts in the sandbox and compares them with what the whole script does.
 
     Args:
-        case: says what counts.
-        script: the whole, runnable text.
-        build: where the failure shows.
-        runner: of that build.
+        item: the report and its script.
+        runners: of one build of each side.
 
     Raises:
-        MinimizeError: the script does not fail as declared, or not always in the same way; a PassingError where a run
-            took too long or too much memory, or could not be made.
+        MinimizeError: there is nothing to keep; a PassingError where another time there may be.
     """
 
-    def __init__(self, case: Case, script: str, build: Build, runner: Runner) -> None:
-        self._case = case
-        self._runner = runner
-        self._timeout = case.timeout
-        self._subjects = calls_of(script, subjects(case.summary, script))
-        self._count = 0
-        self._is_passing = False
-        self.wanted, result = self._told(script)
-        self._printed = last_line(result.stdout)
-        self._failing = self._failing_call(script, result)
-        self._values = self._values_of(script, result)
-        self.duration = result.duration
-        self._timeout = min(max(TIMEOUT_FACTOR * result.duration, LEAST_TIMEOUT), MOST_TIMEOUT)
-        if self.wanted.outcome != "reproduced":
-            raise self.refusal(
-                f"{case.name} does not fail as declared on {build.name} ({self.wanted.detail}): try --build"
-            )
-        for _ in range(BASELINE_RUNS - 1):
-            again, _unused = self._told(script)
-            if not is_same(self.wanted, again):
-                raise self.refusal(f"{case.name} does not show the same thing twice on {build.name}: {again.detail}")
+    def __init__(self, item: ItemScript, runners: Sequence[tuple[Build, Runner]]) -> None:
+        self._item, self._count, self._is_passing = item, 0, False
+        code = item.script.code
+        self._subjects = calls_of(code, subjects(item.title, code))
+        self._sides = [self._side(build, runner) for build, runner in runners]
+        self._whole = False
+        self._whole = len(self._sides) > 1 and same(*self._wanted)
+        self._check()
 
-    def run(self, code: str) -> tuple[Observation, RunResult]:
-        """Run a text and judge it."""
+    @property
+    def _wanted(self) -> list[Behaviour]:
+        return [self._kept(side.seen) for side in self._sides]
+
+    def _kept(self, seen: Sequence[Observation]) -> Behaviour:
+        return behaviour([kept(one, whole=self._whole) for one in seen])
+
+    def _side(self, build: Build, runner: Runner) -> _Side:
+        code = self._item.script.code
+        runs = [self._run(runner, with_hook(f"\n{code}"), None) for _ in range(BASELINE_RUNS)]
+        result, seen = runs[0]
+        duration = result.duration
+        timeout = min(max(TIMEOUT_FACTOR * duration, LEAST_TIMEOUT), MOST_TIMEOUT)
+        values = self._values_of(code, result)
+        return _Side(
+            build, runner, timeout, duration, [s for _, s in runs], self._failing_call(code, result, seen), values
+        )
+
+    def _check(self) -> None:
+        """Make sure that there is something to keep."""
+        name = self._item.name
+        for side, wanted in zip(self._sides, self._wanted, strict=True):
+            ending = side.seen[0].ending
+            if ending in PASSING or ending == "lacks_api":
+                kind = PassingError if ending in PASSING else MinimizeError
+                raise kind(f"{name} shows nothing to keep on {side.build.name}: {ending} {side.seen[0].what}")
+            if wanted.is_mixed:
+                kind = PassingError if any(seen.ending in PASSING for seen in side.seen) else MinimizeError
+                raise kind(f"{name} does not do the same thing twice on {side.build.name}")
+        if len(self._sides) > 1 and same(*self._wanted):
+            names = " and ".join(side.build.name for side in self._sides)
+            raise MinimizeError(f"{name} does the same on {names} here: name one --build")
+        if not any(seen.ending != "ok" or seen.printed.strip() for side in self._sides for seen in side.seen):
+            raise MinimizeError(f"{name} ends without an error and prints nothing: there is nothing to keep")
+
+    @property
+    def shows(self) -> str:
+        """What the whole script does, by build."""
+        told = (
+            f"{side.build.name}: {' '.join(filter(None, (side.seen[0].ending, side.seen[0].what)))}"
+            for side in self._sides
+        )
+        return "; ".join(told)
+
+    @property
+    def seconds(self) -> float:
+        """Of one run on each build."""
+        return sum(side.duration for side in self._sides)
+
+    def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[RunResult, Observation]:
         self._count += 1
-        attempt = Attempt(str(self._count), code, f"{self._case.name}.py", seed=self._count, timeout=self._timeout)
-        [result] = self._runner.run([attempt])
-        seen = observe(self._case, result)
-        self._is_passing = seen.outcome in PASSING or _lacked_memory(seen)
-        return seen, result
+        [result] = runner.run([self._item.attempt(str(self._count), code, self._count, timeout)])
+        seen = observe(replace(result, stderr=undescribed(result.stderr)), code)
+        self._is_passing = seen.ending in PASSING
+        return result, seen
 
     def refusal(self, text: str) -> MinimizeError:
         """The error that the latest run gives cause for."""
         return PassingError(text) if self._is_passing else MinimizeError(text)
 
-    def _told(self, code: str) -> tuple[Observation, RunResult]:
-        """Run a text below an empty line, which takes the hook that tells what variables hold."""
-        return self.run(with_hook(f"\n{code}"))
-
-    def outcome(self, code: str, is_over: Callable[[float], bool]) -> str:
-        """Outcome of several runs of a text; where they differ a passing one, or ``flaky``.
+    def holds(self, code: str, is_over: Callable[[float], bool]) -> bool:
+        """Whether several runs of a text on each build do what the whole script did.
 
         Raises:
             PassingError: the time is over before the last of them began.
         """
-        outcomes: set[str] = set()
-        for _ in range(BASELINE_RUNS):
-            if is_over(0.0):
-                raise PassingError(f"{self._case.name}: no time was left to run its texts together: try more --minutes")
-            outcomes.add(self.run(code)[0].outcome)
-        return outcomes.pop() if len(outcomes) == 1 else min(outcomes & PASSING, default="flaky")
+        for side in self._sides:
+            for _ in range(BASELINE_RUNS):
+                if is_over(0.0):
+                    raise PassingError(f"{self._item.name}: no time was left to run it again: try more --minutes")
+                if not self._is_same(side, self._run(side.runner, code, side.timeout)[1]):
+                    return False
+        return True
+
+    def _is_same(self, side: _Side, seen: Observation) -> bool:
+        return same(self._kept(side.seen), self._kept([seen])) and seen.frame == side.seen[0].frame
 
     def is_interesting(self, candidate: str) -> bool:
-        """Whether a text shows the very failure of the whole script."""
+        """Whether a text does on each build what the whole script does, for the same reason."""
         if not keeps_calls(self._subjects, calls_of(candidate, self._subjects.keys())):
             return False
-        seen, result = self._told(candidate)
-        if not is_same(self.wanted, seen):
+        return all(self._does_the_same(side, candidate) for side in self._sides)
+
+    def _does_the_same(self, side: _Side, candidate: str) -> bool:
+        result, seen = self._run(side.runner, with_hook(f"\n{candidate}"), side.timeout)
+        if not self._is_same(side, seen):
             return False
-        if self._case.oracle == "output" and last_line(result.stdout) != self._printed:
+        if side.failing is not None and not keeps(side.failing, self._failing_call(candidate, result, seen)):
             return False
-        if self._failing is not None and not keeps(self._failing, self._failing_call(candidate, result)):
-            return False
-        return self._values.items() <= self._values_of(candidate, result).items()
+        return side.values.items() <= self._values_of(candidate, result).items()
 
     def _values_of(self, code: str, result: RunResult) -> dict[str, str]:
         """What the variables of the failing line hold."""
-        place = place_of(result.stderr, f"{self._case.name}.py")
+        place = place_of(result.stderr, NAME)
         used = names_in(f"\n{code}", place.line) if place is not None else frozenset()
         return {name: told for name, told in described(result.stderr).items() if name in used}
 
-    def _failing_call(self, code: str, result: RunResult) -> Shape | None:
-        """The call that failed, or printed what is wrong, with its arguments."""
-        if self._case.oracle == "output":
+    def _failing_call(self, code: str, result: RunResult, seen: Observation) -> Shape | None:
+        """The call that failed, or the last one that printed, with its arguments."""
+        if seen.ending == "ok":
             return failing(code, None)
-        place = place_of(result.stderr, f"{self._case.name}.py")
+        place = place_of(result.stderr, NAME)
         return failing(f"\n{code}", place) if place is not None else None
 
 
-def reduce_case(
-    case: Case, script: str, verbatim: str | None, build: Build, registry: Registry, progress: Progress
-) -> Reduction:
-    """Make the script of a case small.
-
-    Args:
-        case: says what counts.
-        script: the runnable text, without the metadata of the case.
-        verbatim: the text as reported, to be run beside; None where it cannot run as it is.
-        build: where the failure shows.
-        registry: of builds.
-        progress: is told what the whole script shows, and of a text that shows something else.
-
-    Raises:
-        MinimizeError: the case judges itself, does not fail here, or its texts disagree afterwards.
-    """
-    with registry.using(build):
-        made = reduce_on(case, script, verbatim, build, progress)
-    if shown := made.alarm:
-        progress.said(f"alarm: the text as reported shows something else here ({shown}): look at the edits")
-    return made
-
-
 def reduce_on(
-    case: Case,
-    script: str,
-    verbatim: str | None,
-    build: Build,
+    item: ItemScript,
+    builds: Sequence[Build],
     progress: Progress | None = None,
     is_over: Callable[[float], bool] = lambda _: False,
     stop: threading.Event | None = None,
 ) -> Reduction:
-    """Do the work of ``reduce_case`` on a build that is held; touches neither registry nor database.
+    """Make the script of a report small on builds that are held; touches neither registry nor database.
 
     ``is_over`` is asked whether fewer than so many seconds are left: before each test, which then ends the reduction
-    with what there is, for what the runs of all texts together take; and before each of these runs. ``stop`` ends the
-    run that is under way.
+    with what there is, for what the last runs take; and before each of these. ``stop`` ends the run that is under way.
 
     Raises:
-        MinimizeError: as ``reduce_case``; a PassingError where another call may do better.
+        MinimizeError: there is nothing to keep, or the small text does not keep it; a PassingError where another call
+            may do better.
         RunsStoppedError: ``stop`` was set.
     """
-    if case.oracle == "self":
-        raise MinimizeError(
-            f"{case.name} judges itself: only scripts that are judged by their failure can be minimised"
-        )
     started = time.monotonic()
-    with Runner(build.python, "hostile", doctor.prove(), stop=stop) as runner:
-        trial = Trial(case, script, build, runner)
+    with ExitStack() as stack:
+        runners = [
+            (build, stack.enter_context(Runner(build.python, "hostile", doctor.prove(), stop=stop))) for build in builds
+        ]
+        trial = Trial(item, runners)
         if progress is not None:
-            progress.said(f"{case.name} on {build.name}: {trial.wanted.detail}")
-        together = BASELINE_RUNS * (3 if verbatim else 2) * trial.duration
+            progress.said(f"{item.name} does on {trial.shows}")
         try:
-            minimized = minimize(script, trial.is_interesting, is_over=lambda: is_over(together))
+            minimized = minimize(
+                item.script.code, trial.is_interesting, is_over=lambda: is_over(BASELINE_RUNS * trial.seconds)
+            )
         except MinimizeError as error:
             raise trial.refusal(str(error)) from error
-        texts = {"runnable": script, "minimal": minimized.code} | ({"verbatim": verbatim} if verbatim else {})
-        agree = {name: trial.outcome(text, is_over) for name, text in texts.items()}
-    if not agree["runnable"] == agree["minimal"] == "reproduced":
-        outcomes = ", ".join(f"{name} {outcome}" for name, outcome in agree.items())
-        kind = PassingError if PASSING & {agree["runnable"], agree["minimal"]} else MinimizeError
-        raise kind(f"{case.name}: its texts disagree when run together ({outcomes}): nothing was kept")
-    return Reduction(
-        case,
-        build,
-        minimized,
-        len(script),
-        len(minimized.code),
-        lines(script),
-        lines(minimized.code),
-        time.monotonic() - started,
-        trial.wanted.detail,
-        agree,
-    )
-
-
-def is_same(wanted: Observation, seen: Observation) -> bool:
-    """Whether a run showed the very failure that is to be kept: signature, message and frame."""
-    if seen.outcome != wanted.outcome:
-        return False
-    one, other = wanted.signature, seen.signature
-    if one is None or other is None:
-        return one is other
-    return (one.kind, one.type, one.message) == (other.kind, other.type, other.message) and _torch_frame(
-        one.place
-    ) == _torch_frame(other.place)
-
-
-def _torch_frame(place: str) -> str:
-    """The frame an exception came from, if it is not of the script: the script's own functions may go."""
-    file, _, function = place.partition(":")
-    return "" if file.startswith("x") or function == "<module>" else place
+        if not trial.holds(minimized.code, is_over):
+            raise trial.refusal(f"{item.name}: the small script does something else when it runs again; not kept")
+    return Reduction(item, tuple(builds), minimized, time.monotonic() - started, trial.shows)
 
 
 def lines(code: str) -> int:
@@ -275,8 +292,8 @@ def lines(code: str) -> int:
 
 
 def write(connection: duckdb.DuckDBPyConnection, made: Reduction) -> None:
-    """Keep the minimal text and the passes that led to it, in a transaction of the writer."""
-    name = made.case.name
+    """Keep the small text and the passes that led to it, in a transaction of the writer."""
+    name = made.item.name
     artifact = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
     rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
     connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
@@ -292,5 +309,5 @@ def _edit(name: str, place: int, made: Reduction) -> dict[str, Any]:
         "action": step.name,
         "before": f"{step.before} characters",
         "after": f"{step.after} characters",
-        "reason": f"{step.tests} candidates tried on {made.build.name}",
+        "reason": f"{step.tests} candidates tried on {' and '.join(build.name for build in made.builds)}",
     }

@@ -1,8 +1,8 @@
-"""`embers minimize --all`: every extracted script, several at a time, each bounded; interrupted, it goes on.
+"""`embers minimize --all`: every script with a timeline, several at a time, each bounded; interrupted, it goes on.
 
-What became of a script on a build is a row of ``reductions``, written together with the small text. A script that has
-one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is the only
-writer; workers only run scripts.
+What became of a script on its newest build is a row of ``reductions``, written together with the small text. A script
+that has one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is
+the only writer; workers only run scripts.
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.builds.work import WHOLE
 from torch_embers.normalize import now_utc
-from torch_embers.repro import bank
 from torch_embers.repro.minimize import MinimizeError, require_reducer
 from torch_embers.run import reduction
-from torch_embers.run.batch import cannot_run_here
 from torch_embers.run.command import chosen_builds
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import RunsStoppedError
 from torch_embers.store import rows
+from torch_embers.timeline import item_script, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,14 +30,12 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.builds.work import Shard
     from torch_embers.progress import Progress
-    from torch_embers.repro.case import Case
     from torch_embers.run.reduction import Reduction
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
+    from torch_embers.timeline.item_script import ItemScript
 
-_TEXTS = "SELECT kind, code FROM artifacts WHERE name = ?"
-_DONE = "SELECT name, script FROM reductions WHERE build = ?"
-_OCCURS = "SELECT DISTINCT case_hash FROM latest_verdicts WHERE build = ? AND verdict = 'occurs' AND provenance = 'own'"
+_DONE = "SELECT name, build, script FROM reductions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +43,7 @@ class SweepRequest:
     """What `embers minimize --all` is asked for.
 
     Attributes:
-        build: name of the build where scripts are to fail; the torch of this environment where none is given.
+        build: name of the one build whose behaviour is kept; both sides of the newest flip where none is given.
         jobs: scripts at a time.
         most: scripts in all; the others wait for the next call. None for no bound.
         minutes: of one script, then it stops with what it has.
@@ -62,16 +59,19 @@ class SweepRequest:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One script that is to be made small."""
+    """One script that is to be made small.
 
-    case: Case
-    runnable: str
-    verbatim: str | None
+    Attributes:
+        builds: where its behaviour is kept, the oldest first.
+    """
+
+    item: ItemScript
+    builds: tuple[Build, ...]
 
     @property
-    def script(self) -> str:
-        """Key of its text."""
-        return sha256(self.runnable.encode()).hexdigest()
+    def key(self) -> tuple[str, str, str]:
+        """Of its row in ``reductions``."""
+        return self.item.name, self.builds[-1].identity, self.item.script.hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Reached:
 
     Attributes:
         result: ``not_kept`` is a refusal that says nothing about the script; the next call tries again.
-        detail: what it shows, or why it cannot be minimised here.
+        detail: what it does, or why it cannot be minimised here.
         made: the small script; None where it was refused.
     """
 
@@ -92,44 +92,40 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What there is to do on a build.
+    """What there is to do.
 
     Attributes:
-        tasks: scripts to try now, those that are known to fail there first.
+        tasks: scripts to try now, those that behave as reported somewhere first.
         done: scripts of which the result is known.
-        left_out: scripts that are not tried: they need another device or release, or a person has to look first.
         waiting: scripts beyond the bound of this call.
     """
 
-    build: Build
     tasks: Sequence[Task]
     done: int
-    left_out: int
     waiting: int
 
 
 def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
-    """Which extracted scripts are to be tried now.
+    """Which scripts are to be tried now.
 
     Raises:
         BuildError, InputError, StoreError: as of their makers.
     """
-    build = chosen_builds(registry, [request.build] if request.build else [])[-1]
-    extracted = [case for case in bank.load(store) if case.origin == "extracted" and case.oracle != "self"]
-    scripts = [case for case in extracted if request.shard.has(case.hash)]
-    possible = [case for case in scripts if not case.review and cannot_run_here(case, build) is None]
+    named = chosen_builds(registry, [request.build] if request.build else [])[-1:]
+    builds = registry.installed()
     with store.read() as connection:
-        done = set(connection.execute(_DONE, [build.identity]).fetchall())
-        occurs = {case_hash for (case_hash,) in connection.execute(_OCCURS, [build.identity]).fetchall()}
-        texts = {case.name: dict(connection.execute(_TEXTS, [case.name]).fetchall()) for case in possible}
+        known = {(one.repo, one.number): one for one in stored.timelines(connection) if one.behaviours}
+        done = set(connection.execute(_DONE).fetchall())
+        items = [one for one in item_script.scripts(connection) if request.shard.has(one.script.hash)]
+    reported = {key for key, one in known.items() if any(part.match == "as_reported" for part in one.behaviours)}
     tasks = [
-        Task(case, texts[case.name]["runnable"], texts[case.name].get("verbatim"))
-        for case in sorted(possible, key=lambda case: (case.hash not in occurs, case.name))
-        if "runnable" in texts[case.name]
+        Task(item, tuple(named if request.build else reduction.sides_of(known[item.repo, item.number], builds)))
+        for item in sorted(items, key=lambda item: (item.repo, item.number) not in reported)
+        if (item.repo, item.number) in known
     ]
-    open_tasks = [task for task in tasks if (task.case.name, task.script) not in done]
+    open_tasks = [task for task in tasks if task.key not in done]
     now = open_tasks[: request.most]
-    return Plan(build, now, len(tasks) - len(open_tasks), len(scripts) - len(tasks), waiting=len(open_tasks) - len(now))
+    return Plan(now, len(tasks) - len(open_tasks), waiting=len(open_tasks) - len(now))
 
 
 def minimize_all(
@@ -147,15 +143,18 @@ def minimize_all(
     doctor.prove()  # once, before threads ask for it
     progress.expects(len(todo.tasks))
     stop = threading.Event()
-    with registry.using(todo.build), ThreadPoolExecutor(request.jobs) as pool:
-        waiting = {pool.submit(_reduced, task, todo.build, request, stop) for task in todo.tasks}
+    builds = {build.identity: build for task in todo.tasks for build in task.builds}
+    with ExitStack() as held, ThreadPoolExecutor(request.jobs) as pool:
+        for build in builds.values():
+            held.enter_context(registry.using(build))
+        waiting = {pool.submit(_reduced, task, request, stop) for task in todo.tasks}
         try:
             while waiting:
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in sorted(finished, key=_has_failed):  # what was reached is kept before an error ends all
                     reached = future.result()
                     if reached.result != "not_kept":
-                        _keep(writer, todo.build, reached)
+                        _keep(writer, reached)
                     progress.advanced(1)
                     yield reached
         finally:  # also on Ctrl-C, or where one ends with an error: what runs for those in work is ended
@@ -167,7 +166,7 @@ def _has_failed(future: Future[Reached]) -> bool:
     return future.exception() is not None
 
 
-def _reduced(task: Task, build: Build, request: SweepRequest, stop: threading.Event) -> Reached:
+def _reduced(task: Task, request: SweepRequest, stop: threading.Event) -> Reached:
     """Work of one thread: no database."""
     end = time.monotonic() + 60 * request.minutes
 
@@ -175,7 +174,7 @@ def _reduced(task: Task, build: Build, request: SweepRequest, stop: threading.Ev
         return time.monotonic() + reserve > end
 
     try:
-        made = reduction.reduce_on(task.case, task.runnable, task.verbatim, build, is_over=is_over, stop=stop)
+        made = reduction.reduce_on(task.item, task.builds, is_over=is_over, stop=stop)
     except (reduction.PassingError, RunsStoppedError) as error:
         return Reached(task, "not_kept", f"not kept: {error}")
     except MinimizeError as error:
@@ -183,16 +182,17 @@ def _reduced(task: Task, build: Build, request: SweepRequest, stop: threading.Ev
     return Reached(task, "minimized", made.shows, made)
 
 
-def _keep(writer: Writer, build: Build, reached: Reached) -> None:
+def _keep(writer: Writer, reached: Reached) -> None:
     """Write the small text, its passes and the result in one transaction."""
     made, task = reached.made, reached.task
+    name, build, script = task.key
     row = {
-        "name": task.case.name,
-        "build": build.identity,
-        "script": task.script,
+        "name": name,
+        "build": build,
+        "script": script,
         "result": reached.result,
         "detail": reached.detail,
-        "characters": len(task.runnable),
+        "characters": len(task.item.script.code),
         "kept": made.after if made else None,
         "tests": made.minimized.tests if made else None,
         "seconds": made.seconds if made else None,

@@ -30,7 +30,7 @@ WHERE repo = $repo AND ($numbers IS NULL OR list_contains($numbers, number)) ORD
 """
 _CASES = """
 SELECT DISTINCT name FROM cases JOIN case_items USING (case_hash)
-WHERE current AND origin <> 'extracted' AND repo = $repo AND list_contains($numbers, number) ORDER BY name
+WHERE current AND repo = $repo AND list_contains($numbers, number) ORDER BY name
 """
 
 

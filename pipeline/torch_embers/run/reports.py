@@ -29,6 +29,7 @@ HEADINGS = {
     "open_but_absent": "Open, but gone",
     "fixed": "Fixed",
     "flapping": "Changes back and forth",
+    "flip": "The report's script behaves otherwise",
 }
 FOUND_BEFORE = "found by a re-check that ended before it could tell, on"
 NOTHING_NEW, NEWS, LEFT_OUT = 0, 10, 12
@@ -107,7 +108,8 @@ def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None
     write(folder / "recheck.md", markdown(result).encode())
     here = {cell.place for cell in result.cells if cell.build.identity == result.reference.identity}
     newest = [e for e in entries if e.identity == result.reference.identity and e.environment in here]
-    write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck"))
+    flips = [(f"{c.repo}#{c.number}", c.title, "\n".join(c.evidence)) for c in result.news if c.kind == "flip"]
+    write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck", flips))
 
 
 def as_table(result: Recheck) -> dict[str, Any]:

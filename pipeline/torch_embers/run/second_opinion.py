@@ -1,7 +1,8 @@
 """A second opinion on "does this still occur?": what runs show, beside what was said when the item was closed.
 
 Pure, but for ``of_item``. Only a reviewed case that shows the reporter's own input and claim (``same``) may speak of
-the item; a sibling, or a script that nobody read, is shown and decides nothing. The words: ``second_opinion_text.py``.
+the item, and where there is none, the report's script; a sibling is shown and decides nothing. The words:
+``second_opinion_text.py``.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from torch_embers.errors import InputError
 from torch_embers.judgements import NOT_REPRODUCED, readings_of
-from torch_embers.repro.link import case_name
 from torch_embers.run.bisect import rules as bisect_rules
 from torch_embers.run.bisect.places import Place, known_replies
 from torch_embers.run.bisect.search import History, Reply, search
@@ -19,11 +18,10 @@ from torch_embers.run.item_report import report_of
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import builds_of, deciding, preferred, version_key
 from torch_embers.statistics.absence import Rules
+from torch_embers.timeline.model import GAPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import duckdb
 
     from torch_embers.judgements import Reading
     from torch_embers.run.item_report import ItemReport
@@ -33,11 +31,6 @@ if TYPE_CHECKING:
 
 Conclusion = Literal["still occurs", "no longer seen", "cannot be concluded"]
 
-_REPORTED = """
-SELECT e.status, e.reason, e.detail, a.code FROM extractions e
-LEFT JOIN artifacts a ON a.name = $name AND a.kind = 'verbatim'
-WHERE e.repo = $repo AND e.number = $number
-"""
 _BISECTED = """
 SELECT b.subject, b.kind, b.text, b.commits_before, b.commits_after, b.commits_basis, b.commits_total,
     list({sha: c.sha, pull: c.pull, subject: c.subject, files: c.files, names_the_issue: c.names_the_issue}
@@ -141,15 +134,13 @@ class SecondOpinion:
     """The opinion on an item.
 
     Attributes:
-        reported: the reporter's script as it stands in the report, empty where none was found.
-        not_extracted: why there is none.
+        reference: the build that the opinion is about.
         fixes: items that are said to fix this one.
     """
 
     report: ItemReport
     cases: tuple[CaseOpinion, ...]
-    reported: str
-    not_extracted: str
+    reference: str
     fixes: tuple[tuple[str, int], ...]
 
     @property
@@ -161,9 +152,26 @@ class SecondOpinion:
     def conclusion(self) -> Conclusion:
         """Any case that occurs decides; gone needs all that speak to be gone, also those that never ran."""
         said = {case.conclusion for case in self.cases if case.speaks}
+        if not said:
+            return self._of_script
         if "still occurs" in said:
             return "still occurs"
         return "no longer seen" if said == {"no longer seen"} else "cannot be concluded"
+
+    @property
+    def _of_script(self) -> Conclusion:
+        """What the report's script says of the reference build: only what the report itself quotes decides."""
+        timeline = self.report.timeline
+        if timeline is None or timeline.device or timeline.segments[-1].ending in GAPS:
+            return "cannot be concluded"
+        segments = timeline.behaviours
+        reported = [place for place, segment in enumerate(segments) if segment.match == "as_reported"]
+        if not reported or segments[-1].versions[-1] != self.reference:
+            return "cannot be concluded"
+        after = segments[reported[-1] + 1 :]
+        if not after:
+            return "still occurs"
+        return "no longer seen" if all(segment.confirmed for segment in after) else "cannot be concluded"
 
     @property
     def contradicts(self) -> bool:
@@ -184,34 +192,20 @@ def opinion_of(entries: Sequence[Entry]) -> tuple[History, tuple[str, ...]]:
     return search(len(places), lambda _: Reply("unknown", detail="no verdict"), own, min, known=replies), versions
 
 
-def reported(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> tuple[str, str, str | None, str | None]:
-    """What became of the script in an item's report: status, reason, detail, and its text where there is one."""
-    asked = {"repo": repo, "number": number, "name": case_name(repo, number)}
-    found = connection.execute(_REPORTED, asked).fetchall()
-    return found[0] if found else ("", "", "", None)
-
-
 def of_item(store: Store, repo: str, number: int) -> SecondOpinion:
     """The opinion on an item, from what the database holds.
 
     Raises:
-        InputError: the item is unknown, or no case of it was ever run.
+        InputError: the item is unknown, or neither a case of it nor its script was ever run.
         StoreError: the database cannot be read.
     """
     report = report_of(store, repo, number)
-    if not report.verdicts:
-        raise InputError(
-            f"{repo}#{number} has no verdict yet: run `embers run {number} --build all` first"
-            if report.cases
-            else f"{repo}#{number} has no case: see `embers show {number}`"
-        )
+    report.require_runs()
     with store.read() as connection:
-        status, reason, detail, code = reported(connection, repo, number)
         bisected = dict(map(_bisected, connection.execute(_BISECTED).fetchall()))
         builds = [version_key(build) for (build,) in connection.execute(_BUILDS).fetchall()]
-    why = "" if code else f"{reason or status}{f': {detail}' if detail else ''}"
     release = max((build for build in builds if not build.is_prerelease), default="")
-    return opinion_on(report, code or "", why, bisected, str(release), readings_of(repo, number))
+    return opinion_on(report, bisected, str(release), readings_of(repo, number))
 
 
 def _bisected(row: tuple[Any, ...]) -> tuple[str, Bisected]:
@@ -223,8 +217,6 @@ def _bisected(row: tuple[Any, ...]) -> tuple[str, Bisected]:
 
 def opinion_on(
     report: ItemReport,
-    reported: str = "",
-    not_extracted: str = "",
     bisected: Mapping[str, Bisected] | None = None,
     release: str = "",
     readings: Mapping[str, Reading] | None = None,
@@ -233,13 +225,12 @@ def opinion_on(
 
     Args:
         report: all that is known of it.
-        reported: the reporter's script.
-        not_extracted: why there is none; empty where nobody looked for it.
         bisected: by case, the answer of a bisection that was run.
         release: the newest release that any case ran on; without a verdict on it nothing is concluded.
         readings: what second readers say, by case.
     """
-    reference = max([release, *builds_of(preferred(report.verdicts))], key=version_key)
+    ran = [version for segment in (report.timeline.segments if report.timeline else ()) for version in segment.versions]
+    reference = max([release, *builds_of(preferred(report.verdicts)), *ran], key=version_key)
     cases = tuple(
         _case(report, row, (bisected or {}).get(row["name"]), reference, (readings or {}).get(row["name"]))
         for row in report.cases
@@ -249,7 +240,7 @@ def opinion_on(
         for link in report.links
         if any(kind["relation"] == "fixes" and kind["inward"] for kind in link["kinds"])
     )
-    return SecondOpinion(report, cases, reported, not_extracted, fixes)
+    return SecondOpinion(report, cases, reference, fixes)
 
 
 def _case(

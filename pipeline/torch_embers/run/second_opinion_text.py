@@ -6,10 +6,11 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.escaping import item_link, markdown_block
+from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
+from torch_embers.run.report_script_text import folded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 LONGEST = 500
 """Characters of a sentence that holds text from outside."""
 OPEN = "It cannot be concluded whether this still occurs."
+_LEADS = {
+    "still occurs": "This still occurs on PyTorch {}.",
+    "no longer seen": "This was not seen any more on PyTorch {}.",
+    "cannot be concluded": OPEN,
+}
 MADE_BY = (
     "Made by a program (embers second-opinion) from stored runs. Whoever posts it has read it, and adds a conclusion "
     "in words of their own."
@@ -27,10 +33,6 @@ MADE_BY = (
 KEY = (
     "`occurs`: the runs showed the reported failure. `absent`: every run was clean, while the control, the same script "
     "on a build that shows the failure, showed it."
-)
-NOT_AT_HAND = (
-    "Not at hand: this database does not hold it. `embers mine --numbers FILE` fetches the thread, "
-    "`embers link-repros` takes the script out."
 )
 SHOWN_COMMITS, SHOWN_SUBJECT, SHOWN_LIMITS = 3, 120, 3
 SHORT_BY = "(Made by a program, embers second-opinion, from stored runs. Whoever posts it has read it.)"
@@ -67,8 +69,7 @@ def as_table(opinion: SecondOpinion) -> dict[str, Any]:
             }
             for case in opinion.cases
         ],
-        "reported_script": opinion.reported or None,
-        "not_extracted": opinion.not_extracted or None,
+        "behaviour": opinion.report.behaviour or None,
         "said_to_fix": [f"{repo}#{number}" for repo, number in _fixes(opinion)],
         "cannot_conclude": limits(opinion),
     }
@@ -83,6 +84,8 @@ def _commits(found: Bisected | None) -> dict[str, Any] | None:
 
 def lead(opinion: SecondOpinion) -> str:
     """The first sentences: what was seen, with control and place, and what ran."""
+    if opinion.report.timeline and not any(case.speaks for case in opinion.cases):
+        return _LEADS[opinion.conclusion].format(opinion.reference)
     if not (speaking := opinion.speaking) or opinion.conclusion == "cannot be concluded":
         return OPEN
     case = next((one for one in speaking if one.conclusion == opinion.conclusion), speaking[0])
@@ -116,12 +119,15 @@ def history(case: CaseOpinion) -> str:
 def limits(opinion: SecondOpinion) -> list[str]:
     """What cannot be concluded, in sentences."""
     said = []
-    if not any(case.speaks for case in opinion.cases):
+    timeline = opinion.report.timeline
+    if not timeline and not any(case.speaks for case in opinion.cases):
         said.append("No case may speak for this report, so that nothing follows for it; why stands beside each.")
     for case in opinion.cases:
         said += _set_aside(case) if not case.speaks else _of_case(opinion, case)
-    if not any(case.origin == "extracted" and case.newest for case in opinion.cases):
-        said.append("The reporter's own script was not run as it stands for this text.")
+    if not timeline:
+        said.append("The reporter's own script was not run.")
+    elif timeline.device:
+        said.append(f"The report is about {timeline.device}; what its script does on the CPU says nothing of it.")
     if opinion.conclusion == "no longer seen":
         said.append(
             "That it is not seen any more does not say that it was fixed, nor by which change. Another way to the same "
@@ -139,7 +145,9 @@ def limits(opinion: SecondOpinion) -> list[str]:
 
 
 def _machines(opinion: SecondOpinion) -> str:
-    return "; ".join(sorted({entry.environment for entry in preferred(opinion.report.verdicts)})) or "nothing"
+    report = opinion.report
+    of_script = {report.timeline.environment} if report.timeline else set()
+    return "; ".join(sorted({entry.environment for entry in preferred(report.verdicts)} | of_script)) or "nothing"
 
 
 def _set_aside(case: CaseOpinion) -> list[str]:
@@ -217,20 +225,29 @@ def markdown(opinion: SecondOpinion) -> str:
     if fixes := _fixes(opinion):
         named = ", ".join(item_link(*item) for item in fixes)
         out.append(f"Named as the fix: {named}. It was not built and run for this text.")
-    out += ["", MADE_BY, "", "#### Evidence", "", *_evidence(opinion), "", KEY, ""]
+    out += ["", MADE_BY, ""]
+    if report.behaviour:
+        out += ["#### The report's script", "", escaped(report.behaviour, LONGEST), ""]
+        out += folded(report.script, report.timeline)
+    out += _of_cases(opinion) if opinion.cases else []
+    out += ["#### Cannot be concluded", "", *(f"- {escaped(text, LONGEST)}" for text in limits(opinion))]
+    out += ["", "### Versions", "", *(f"- {escaped(text, LONGEST)}" for text in _versions(opinion))]
+    return "\n".join(out).rstrip() + "\n"
+
+
+def _of_cases(opinion: SecondOpinion) -> list[str]:
+    """What cases show, what a reader says of each beside the report, and their code."""
+    out = ["#### Evidence", "", *_evidence(opinion), "", KEY, ""]
     for case in opinion.cases:
         out.append(f"- {escaped(case.name)}: {escaped(history(case), LONGEST)}")
         if case.bisected:
             out.append(f"  Answer of a bisection: {escaped(case.bisected.text, LONGEST)}")
-            out += _landed(report.repo, case.bisected)
+            out += _landed(opinion.report.repo, case.bisected)
     out += ["", "#### What ran, beside the report", "", *(_compared(case) for case in opinion.cases)]
-    out += ["", "#### Cannot be concluded", "", *(f"- {escaped(text, LONGEST)}" for text in limits(opinion))]
     out += ["", "#### Minimal example", ""]
     for case in opinion.cases:
         out += [f"{escaped(case.script.place)}", "", case.script.markdown(), ""]
-    out += ["#### The reporter's script, as it stands in the report", "", _reported(opinion)]
-    out += ["", "### Versions", "", *(f"- {escaped(text, LONGEST)}" for text in _versions(opinion))]
-    return "\n".join(out).rstrip() + "\n"
+    return out
 
 
 def _landed(repo: str, found: Bisected) -> list[str]:
@@ -260,8 +277,15 @@ def short(opinion: SecondOpinion) -> str:
     The sentences that it asks for, the runs behind them, and the case. What it does not hold is in ``markdown``.
     """
     case = next((one for one in opinion.speaking if one.conclusion == opinion.conclusion), None)
+    report = opinion.report
+    if case is None and opinion.conclusion != "cannot be concluded":
+        word = "still" if opinion.conclusion == "still occurs" else "no longer"
+        head = f"This issue {word} reproduces on PyTorch {escaped(opinion.reference)}."
+        said = [escaped(report.behaviour, LONGEST), "", *folded(report.script, report.timeline), SHORT_BY]
+        return "\n".join([head, "", *said]) + "\n"
     if case is None or (entry := case.newest) is None:
-        why = " ".join(limits(opinion)[:SHOWN_LIMITS])
+        behaviour = [f"{report.behaviour}."] if report.behaviour else []
+        why = " ".join([*behaviour, *limits(opinion)[:SHOWN_LIMITS]])
         return f"Whether this issue still reproduces cannot be concluded. {escaped(why, LONGEST)}\n\n{SHORT_BY}\n"
     gone = opinion.conclusion == "no longer seen"
     out = [f"This issue {'no longer' if gone else 'still'} reproduces on PyTorch {escaped(entry.build)}.", ""]
@@ -315,12 +339,6 @@ def _compared(case: CaseOpinion) -> str:
     return f"- {escaped(case.name)}: {escaped(case.reading.text, 2 * LONGEST)}"
 
 
-def _reported(opinion: SecondOpinion) -> str:
-    if opinion.reported:
-        return markdown_block(opinion.reported, "python")
-    return f"None: {escaped(opinion.not_extracted)}" if opinion.not_extracted else NOT_AT_HAND
-
-
 def _versions(opinion: SecondOpinion) -> list[str]:
     """The builds by the place where they ran, as the bug report asks for them."""
     verdicts = preferred(opinion.report.verdicts)
@@ -329,6 +347,9 @@ def _versions(opinion: SecondOpinion) -> list[str]:
         at = [one for one in verdicts if (one.provenance != OWN, one.environment) == (shipped, environment)]
         source = " (verdicts shipped with torch-embers)" if shipped else ""
         lines.append(f"PyTorch {', '.join(builds_of(at))}: {environment}{source}")
+    if timeline := opinion.report.timeline:
+        ran = [version for segment in timeline.segments for version in segment.versions]
+        lines.append(f"The report's script on PyTorch {span(ran)}: {timeline.environment}")
     return lines
 
 

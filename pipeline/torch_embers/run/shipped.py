@@ -1,4 +1,4 @@
-"""What comes with embers, brought into a database: cases, verdicts, statuses that follow, facts about fix tests."""
+"""What comes with embers, brought into a database: cases, verdicts, statuses, timelines, facts about fix tests."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from torch_embers.repro.case import DEVICES
 from torch_embers.repro.shipped_verdicts import PROVENANCE
 from torch_embers.run import shipped_mark
 from torch_embers.run.matrix import version_key
+from torch_embers.run.script_status import BACKEND, script_statuses
 from torch_embers.run.status import CLAIMS, CONFIRMED, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
+from torch_embers.timeline import stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,6 +39,7 @@ FROM case_items i JOIN cases c USING (case_hash)
 WHERE c.current AND i.relation = 'same' AND list_contains($origins, c.origin)
 GROUP BY ALL
 """
+_DECIDED = "SELECT number, max(decided_at) FROM timelines WHERE provenance = ? GROUP BY number"
 _CLAIMED = """
 SELECT repo, number, backend, reference, status, evidence FROM statuses
 WHERE provenance = 'own' AND list_contains(?::VARCHAR[], status)
@@ -66,6 +69,7 @@ def load(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         shipped_fix_tests.load(connection)
+        stored.load(connection)
         _replace_statuses(connection, _statuses(connection, cases))
         _withdraw_claims(connection)
         shipped_mark.note(connection)
@@ -74,9 +78,10 @@ def load(writer: Writer) -> int:
 
 def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> list[dict[str, Any]]:
     """Rows of status_history that shipped verdicts support, of their newest release; an absence needs both batches."""
+    items = tracked_items(connection)
     verdicts = sorted(connection.execute(_VERDICTS).fetchall(), key=lambda row: version_key(row[2]))
     if not verdicts:
-        return []
+        return _of_scripts(connection, items)
     reference = verdicts[-1][2]
     second = shipped_verdicts.second_batch(reference)
     series: dict[str, list[Any]] = {}
@@ -105,7 +110,26 @@ def _statuses(connection: duckdb.DuckDBPyConnection, cases: Sequence[Case]) -> l
             "decided_at": newest.isoformat(sep=" "),
             "provenance": PROVENANCE,
         }
-        for key, status in _confirmed(run, tracked_items(connection), series, second, bare).items()
+        for key, status in _confirmed(run, items, series, second, bare).items()
+    ] + _of_scripts(connection, items)
+
+
+def _of_scripts(connection: duckdb.DuckDBPyConnection, items: Mapping[ItemKey, Tracked]) -> list[dict[str, Any]]:
+    """Rows of status_history that shipped timelines support, of items that no case speaks for."""
+    moments = dict(connection.execute(_DECIDED, [PROVENANCE]).fetchall())
+    return [
+        {
+            "repo": repo,
+            "number": number,
+            "backend": BACKEND,
+            "reference": own.timeline.segments[-1].versions[-1],
+            "status": own.status,
+            "evidence": own.evidence,
+            "decided_at": moments[number].isoformat(sep=" "),
+            "provenance": PROVENANCE,
+        }
+        for (repo, number), own in script_statuses(connection, items).items()
+        if own.status and own.timeline.provenance == PROVENANCE
     ]
 
 
@@ -167,11 +191,14 @@ def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
     items = tracked_items(connection)
     asked = {"origins": list(OWN_REPORT), "devices": [device for device in DEVICES if device != "cpu"]}
     own = {tuple(key): set(names) for *key, names in connection.execute(_OWN_CASES, asked).fetchall()}
+    scripts = script_statuses(connection, items)
     moment = naive_utc()
     fresh = []
     for row in connection.execute(_CLAIMED, [list(CLAIMS)]).fetchall():
         repo, number, backend, reference, status, evidence = row
         item = items.get((repo, number), Tracked(None))
+        if backend == BACKEND and (repo, number) in scripts and scripts[repo, number].status == status:
+            continue
         cases = own.get((repo, number, backend), set())
         if status not in CONFIRMED and evidence:
             cases = cases & _shown(evidence)

@@ -17,6 +17,7 @@ from torch_embers.normalize import now_utc
 from torch_embers.repro import shipped_fix_tests, shipped_verdicts
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
+from torch_embers.timeline import stored as timelines
 
 if TYPE_CHECKING:
     import duckdb
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 CASES = "cases/uncovered.toml"
 """A file of the folder of cases."""
-_CODE = ("repro", "run", "oracles")
+_CODE = ("repro", "run", "oracles", "timeline")
 _READ = (".py", ".sql", ".toml")
 SOURCE, STREAM = "shipped", "cases"
 """Where the mark stands in ``sync_state``."""
@@ -34,6 +35,7 @@ _ROWS = {
     "case_items c": "true",
     "verdicts v": "provenance = 'shipped'",
     "status_history s": "provenance = 'shipped'",
+    "timelines t": "provenance = 'shipped'",
     "fix_tests f": "provenance = 'shipped'",
     "fix_test_classes f": "provenance = 'shipped'",
 }
@@ -48,7 +50,8 @@ def _of_files() -> bytes:
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.suffix in _READ):
             found.update(str(path.relative_to(folder)).encode() + path.read_bytes())
-    found.update(resources.analysis_text(*shipped_verdicts.FILE).encode())
+    for file in (shipped_verdicts.FILE, timelines.FILE):
+        found.update(resources.analysis_text(*file).encode())
     for data in (releases.FILE, shipped_fix_tests.FILE):
         found.update(resources.data_file(data).read_bytes())
     return found.digest()

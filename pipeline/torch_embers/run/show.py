@@ -11,21 +11,27 @@ from rich.text import Text
 from torch_embers.classify.show import answer
 from torch_embers.console import age, plain, size_text, stderr, stdout, table
 from torch_embers.escaping import visible
+from torch_embers.extract.script import Script
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
 from torch_embers.run.matrix import OWN, builds_of, changes, deciding, span
 from torch_embers.run.recheck import evidence_line
+from torch_embers.run.report_script_text import UNCONFIRMED, command, last_change
+from torch_embers.run.report_script_text import changes as changes_of
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided
+from torch_embers.run.script import script_of
 from torch_embers.run.status import CONFIRMED
+from torch_embers.timeline.model import Segment
+from torch_embers.timeline.sentence import details, strip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
-    from torch_embers.repro.link import Linked
+    from torch_embers.extract.stage import Counts
     from torch_embers.run.command import Reached, RunSummary
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
@@ -76,15 +82,12 @@ def print_checks(builds: Sequence[Build]) -> None:
     stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
 
 
-def print_linked(done: Linked) -> None:
-    """Print what became of the candidates."""
+def print_scripts(done: Counts) -> None:
+    """Print how many reports have a script, and why the others have none."""
     out = stdout()
-    counted = ", ".join(f"{count:,} {status}" for status, count in sorted(done.statuses.items()))
-    out.print(f"{done.candidates:,} candidates, one row each: {counted or 'none'}; {done.read:,} texts read now")
-    if done.needs_review:
-        out.print(f"{done.needs_review:,} scripts need review: the text does not say clearly what is wrong")
+    out.print(f"{done.scripts:,} of {done.issues:,} reports have a script; {done.read:,} read now")
     if done.reasons:
-        out.print(table("", [("no case because", False), ("items", True)], done.reasons.items()))
+        out.print(table("", [("no script", False), ("reports", True)], done.reasons.items()))
 
 
 def print_reduction(made: Reduction) -> None:
@@ -93,12 +96,8 @@ def print_reduction(made: Reduction) -> None:
     out.print(visible(made.minimized.code), markup=False, soft_wrap=True)
     steps = [(step.name, step.before, step.after, step.tests) for step in made.minimized.steps]
     out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
-    agreed = ", ".join(f"{name} {outcome}" for name, outcome in made.agree.items())
-    out.print(
-        f"{made.lines_before} lines to {made.lines_after}, {made.before:,} characters to {made.after:,}, "
-        f"{made.minimized.tests:,} tests in {made.seconds:,.1f} s on {plain(made.build.name)}; "
-        f"together: {plain(agreed)}" + (" (stopped: out of tests)" if made.minimized.stopped else "")
-    )
+    stopped = " (stopped: out of tests)" if made.minimized.stopped else ""
+    out.print(f"{made.sizes}; kept on {plain(made.shows)}{stopped}")
 
 
 def print_minimized(reached: Minimized, place: int, total: int) -> None:
@@ -108,12 +107,9 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
         line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
     else:
         line.append(
-            f"{visible(made.case.name)}: {made.lines_before} lines to {made.lines_after}, "
-            f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s"
+            f"{visible(made.item.name)}: {made.sizes}"
             + (" (stopped: out of tests or time)" if made.minimized.stopped else "")
         )
-        if made.alarm:
-            line.append(f"; alarm: the text as reported shows something else here ({made.alarm})")
     stdout().print(line)
 
 
@@ -124,11 +120,7 @@ def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
     sizes = f", {before:,} characters to {after:,}" if made else ""
     refused = sum(one.result == "refused" for one in reached)
     todo = plan.waiting + len(plan.tasks) - len(made) - refused
-    stdout().print(
-        f"on {plain(plan.build.name)}: {len(made)} minimised{sizes}, {refused} not; "
-        f"{plan.done} known before, {todo} still to do, "
-        f"{plan.left_out} left out: they cannot be tried on this build, or need review"
-    )
+    stdout().print(f"{len(made)} minimised{sizes}, {refused} not; {plan.done} known before, {todo} still to do")
 
 
 def print_reached(reached: Reached) -> None:
@@ -248,12 +240,48 @@ def print_recheck(result: Recheck) -> None:
         out.print(plain(line))
 
 
+def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) -> None:
+    """Print a line for each of these items: number, title, what its script did and does now, since which release.
+
+    Args:
+        found: rows of `embers list`, each with segments.
+        crash_gone: show where a crash ended, not the newest flip.
+    """
+    several = len({row["repo"] for row in found}) > 1
+    rows = [
+        (
+            f"{row['repo'] if several else ''}#{row['number']}",
+            " ".join((row["title"] or "").split()),
+            *last_change([Segment(**segment) for segment in row["segments"]], crash_gone=crash_gone),
+        )
+        for row in found
+    ]
+    made = table("", [(name, False) for name in ("item", "title", "behaviour", "since")], rows)
+    made.expand = True
+    title = made.columns[1]
+    title.ratio, title.no_wrap, title.overflow = 1, True, "ellipsis"
+    out = stdout()
+    out.print(made)
+    if any(row[-1].endswith(UNCONFIRMED) for row in rows):
+        out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
+    out.print(f"{len(found):,} items")
+
+
 def print_item(report: ItemReport) -> None:
     """Print all that is known of an item, the verdict first."""
     out = stdout()
     facts = report.facts
     out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
     out.print(f"[bold]{plain(headline(report))}[/]")
+    if report.behaviour and report.behaviour != headline(report):
+        out.print(plain(report.behaviour))
+    if report.timeline:
+        out.print(f"\n{plain(strip(report.timeline))}", no_wrap=True)
+        for line in details(report.timeline):
+            out.print(plain(line))
+    if isinstance(report.script, Script):
+        _print_script(report.script)
+    out.print()
     _print_facts(facts)
     _section("Assigned, review, checks", list(review_lines(report.review)))
     _section("Gold labels", [_gold_line(row) for row in report.gold])
@@ -275,12 +303,6 @@ def print_item(report: ItemReport) -> None:
         out.print(f"\nScript {plain(script.place)}")
         for line in script.lines():
             out.print(f"  {plain(line)}")
-    if not report.cases:
-        reasons = [
-            f"{row['status']}: {' - '.join(t for t in (row['reason'], row['detail']) if t)}"
-            for row in report.extraction
-        ]
-        _section("No case", reasons or ["not looked for yet: `embers link-repros`"])
     _section(
         "Tests of merged fixes, one run per release", [line for test in report.fix_tests for line in _fix_test(test)]
     )
@@ -302,6 +324,19 @@ def print_item(report: ItemReport) -> None:
             out.print(f"  {plain(case)}")
             for _, same in groupby(entries, key=lambda e: e.verdict):
                 out.print(f"    {plain(_verdict_line(list(same)))}")
+
+
+def _print_script(script: Script) -> None:
+    """Print the script of the report, and what differs from the report's own text."""
+    out = stdout()
+    out.print(f"\nScript, from the {plain(script.found_in)} of the report: {plain(command(script))}")
+    for line in script_of("", "", script.code).lines():
+        out.print(f"  {plain(line)}")
+    changed = changes_of(script)
+    if changed:
+        out.print("Changed in it")
+    for line in changed:
+        out.print(f"  {plain(line)}")
 
 
 def _fix_test(test: Mapping[str, Any]) -> Iterator[str]:

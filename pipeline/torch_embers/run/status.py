@@ -116,10 +116,11 @@ def reported(case: Case, items: Mapping[ItemKey, Tracked]) -> list[ItemKey]:
 
 
 def tracked_items(connection: duckdb.DuckDBPyConnection) -> dict[ItemKey, Tracked]:
-    """The items that have a case, as the tracker has them."""
+    """The items that have a case or a timeline, as the tracker has them."""
     stored = connection.execute(
         "SELECT i.repo, i.number, i.state, d.disposition, i.kind = 'pull', i.title FROM items i "
-        "SEMI JOIN case_items USING (repo, number) LEFT JOIN item_dispositions d USING (repo, number)"
+        "SEMI JOIN (SELECT repo, number FROM case_items UNION SELECT repo, number FROM timelines) USING (repo, number) "
+        "LEFT JOIN item_dispositions d USING (repo, number)"
     ).fetchall()
     return {
         (repo, number): Tracked(state, disposition, bool(is_pull), title or "")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
-from torch_embers.normalize import now_utc
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
@@ -36,11 +35,6 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 _TEXT = "SELECT title, body FROM items WHERE repo = ? AND number = ?"
-_MADE = """
-UPDATE extractions SET status = 'synthesized', name = $name, reason = NULL, detail = $detail, decided_at = $moment
-WHERE repo = $repo AND number = $number AND status = 'not_possible'
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -167,18 +161,6 @@ def case_of(report: Report, build: Build, findings: Sequence[Finding]) -> Case |
 
 
 def keep(writer: Writer, made: Sequence[Synthesized]) -> None:
-    """Bring the cases into the database; items that had no case get theirs."""
+    """Bring the cases into the database."""
     with writer.transaction() as connection:
         bank.save(connection, [one.case for one in made if one.case is not None])
-        for one in made:
-            if one.case is not None:
-                connection.execute(
-                    _MADE,
-                    {
-                        "name": one.case.name,
-                        "detail": f"samples of {', '.join(one.operators)} in layouts, on {one.build.name}",
-                        "moment": now_utc(),
-                        "repo": one.report.repo,
-                        "number": one.report.number,
-                    },
-                )

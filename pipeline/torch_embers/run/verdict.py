@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pydantic import Field
 
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
-from torch_embers.repro.expectation import Expectation, shows, unwrapped
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.statistics.absence import FILE, Rules, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
@@ -39,8 +38,6 @@ OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 USABLE: frozenset[Outcome] = frozenset({"reproduced", "not_reproduced", "different_failure"})
 """Outcomes that say something about the bug."""
-
-NOTHING_TO_COMPARE = "the report shows nothing to compare a clean run with"
 
 TIMED = ("hang", "slow")
 """Kinds of signatures that a case sees by its clock."""
@@ -83,16 +80,8 @@ def _file() -> _File:
 def observe(case: Case, run: RunResult) -> Observation:
     """What one run of a case says about its bug.
 
-    The word of the kernel counts (exit code, signal, limits hit), never a marker in the output. A script whose expected
-    outcome a person has not reviewed is evidence for neither side, whatever it shows.
+    The word of the kernel counts (exit code, signal, limits hit), never a marker in the output.
     """
-    seen = _observe(case, run)
-    if case.review and (seen.outcome in USABLE or seen.detail == NOTHING_TO_COMPARE):
-        return Observation("cannot_run", seen.signature, f"needs review: {case.review} (seen: {seen.detail})")
-    return seen
-
-
-def _observe(case: Case, run: RunResult) -> Observation:
     family = case.signature
     if run.ended == "sandbox_error":
         return Observation("sandbox_error", None, run.detail)
@@ -152,23 +141,13 @@ def _test(case: Case, run: RunResult) -> Observation:
 
 
 def _by_signature(case: Case, run: RunResult) -> Observation:
-    """An extracted script: the failure that the report describes, or the lines that it shows."""
-    expected = Expectation(case.signature, "", case.evidence, case.prints)
+    """A case that fails by its exception alone."""
     if run.exit_code == 0:
-        last = last_line(run.stdout) or "exit 0"
-        match shows(expected, None, run.stdout):
-            case None:
-                return Observation("cannot_run", None, NOTHING_TO_COMPARE)
-            case True:
-                return Observation("reproduced", case.signature[0], last)
-            case _:
-                return Observation("not_reproduced", None, last)
-    outer = from_traceback(run.stderr)
-    inner = unwrapped(outer, run.stderr)
-    for seen in (inner, outer):
-        if seen is not None and shows(expected, seen, run.stdout):
-            return Observation("reproduced", seen, str(seen))
-    return _failed(run, inner)
+        return Observation("not_reproduced", None, last_line(run.stdout) or "exit 0")
+    seen = from_traceback(run.stderr)
+    if seen is not None and any_matches(case.signature, seen):
+        return Observation("reproduced", seen, str(seen))
+    return _failed(run, seen)
 
 
 def _failed(run: RunResult, seen: Signature | None) -> Observation:

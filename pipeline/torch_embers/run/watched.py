@@ -1,7 +1,8 @@
 """Scripts of cases, of issues and of the user under oracles, in the sandbox, on builds: `embers run --oracle`.
 
 What oracles find is evidence of its own: an operator behaved wrongly in this script on this build. It is no verdict on
-the case and decides no status, because the operator need not be what the issue is about.
+a case and decides no status of its item, because the operator need not be what the issue is about. In the script of a
+report, which shows little else, it is the match of the behaviour with the report (``timeline/judged.py``).
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
+from torch_embers.timeline.item_script import of_report
+from torch_embers.timeline.judged import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
+    from torch_embers.timeline.item_script import ItemScript
 
 Result = Literal[
     "found",
@@ -173,8 +177,7 @@ def run_watched(
     with states.kept(store, "run", request.state) as writer:
         if names:
             shipped.load(writer)
-        cases = own + (bank.load(store, names, settings.repo) if names else [])
-        cases = [case for case in cases if request.shard.has(case.hash)]
+        cases = [case for case in own + _named(store, names, settings.repo) if request.shard.has(case.hash)]
         environments = note_builds(writer, map(placed_here, builds))
         progress.expects(len(cases) * len(builds))
         machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
@@ -182,6 +185,30 @@ def run_watched(
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)
             yield done
+        with writer.transaction() as connection:
+            apply(connection, store.path)
+
+
+def _named(store: Store, names: Sequence[str], repo: str) -> list[Case]:
+    """The cases that are named; of an item without a case the script of its report."""
+    found: dict[str, Case] = {}
+    for name in names:
+        try:
+            cases = bank.load(store, [name], repo)
+        except InputError:
+            home, _, number = name.rpartition("#")
+            if not number.isdecimal():
+                raise
+            with store.read() as connection:
+                cases = [_of_report(of_report(connection, home or repo, int(number)))]
+        found |= {case.hash: case for case in cases}
+    return list(found.values())
+
+
+def _of_report(item: ItemScript) -> Case:
+    """The script of a report as something to run: of an unknown author, under the hash that its timeline has."""
+    case = parse(HEADER + item.script.code, f"report{item.number}", "synthesized")
+    return replace(case, code=item.script.code, issues=((item.repo, item.number),), hash=item.script.hash)
 
 
 def watch(request: WatchRequest, machine: Machine) -> Iterator[Watched]:

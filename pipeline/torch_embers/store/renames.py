@@ -26,7 +26,6 @@ RECOMPUTED = {
     "model_texts": ("repo", "number"),
     "weak_labels": ("repo", "number"),
     "predictions": ("repo", "number"),
-    "extractions": ("repo", "number"),
     "scripts": ("repo", "number"),
     "incomplete_items": ("repo", "place"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import console
@@ -12,10 +11,6 @@ if TYPE_CHECKING:
     from torch_embers.store.export import Exported
     from torch_embers.store.status import Status
 
-LONGEST_BEHAVIOUR = 24
-"""Characters of an ending in a list."""
-UNCONFIRMED = "?"
-"""Behind the release since which something was not seen, where the runs are too few to say that it is gone."""
 HEADINGS = {
     "items": "Items",
     "labels": "Labels (items with a class)",
@@ -74,59 +69,6 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
     columns = [(name, False) for name in ("item", "state", "verdict", "changed", "title")]
     out.print(console.table("", columns, rows))
     out.print(f"{len(found):,} items")
-
-
-def print_timelines(found: list[dict[str, Any]], *, as_json: bool, crash_gone: bool = False) -> None:
-    """Print a line for each of these items: number, title, what its script did and does now, since which release.
-
-    Args:
-        found: items as `embers list` finds them, each with segments.
-        as_json: print all that is known of them instead.
-        crash_gone: show where a crash ended, not the newest flip.
-    """
-    if as_json:
-        print_json(found)
-        return
-    several = len({row["repo"] for row in found}) > 1
-    rows = [
-        (
-            f"{row['repo'] if several else ''}#{row['number']}",
-            " ".join((row["title"] or "").split()),
-            *_newest_flip(row["segments"], crash_gone=crash_gone),
-        )
-        for row in found
-    ]
-    made = console.table("", [(name, False) for name in ("item", "title", "behaviour", "since")], rows)
-    made.expand = True
-    title = made.columns[1]
-    title.ratio, title.no_wrap, title.overflow = 1, True, "ellipsis"
-    out = console.stdout()
-    out.print(made)
-    if any(row[-1].endswith(UNCONFIRMED) for row in rows):
-        out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
-    out.print(f"{len(found):,} items")
-
-
-def _newest_flip(segments: list[dict[str, Any]], *, crash_gone: bool) -> tuple[str, str]:
-    """From what to what a script changed last, and on which release; without a change what it does, and since when."""
-    borders = [(before, after) for before, after in pairwise(segments) if after["flip"] != "wording"]
-    if crash_gone:
-        borders = [pair for pair in borders if "SIG" in pair[0]["what"] and "SIG" not in pair[1]["what"]]
-    if not borders:
-        return _behaviour(segments[-1]), segments[0]["versions"][0]
-    before, after = borders[-1]
-    words = _behaviour(before), _behaviour(after)
-    is_absence = before["ending"] == "signal" or before["match"] == "as_reported"
-    doubt = UNCONFIRMED if is_absence and not after["confirmed"] else ""
-    same = "another value" if after["flip"] == "value" else "another message"
-    return f"{words[0]} -> {same if words[0] == words[1] else words[1]}", after["versions"][0] + doubt
-
-
-def _behaviour(segment: dict[str, Any]) -> str:
-    """What a segment shows, in a word or two."""
-    values = {"as_reported": "reported value", "as_expected": "expected value"}
-    printed = values.get(segment["match"], "ok") if segment["ending"] == "ok" else segment["ending"]
-    return (segment["what"] or printed)[:LONGEST_BEHAVIOUR]
 
 
 def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:

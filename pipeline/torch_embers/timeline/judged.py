@@ -1,8 +1,9 @@
-"""What a person says of a script and of what it does, and where it counts: in the rows of ``timelines``.
+"""What a person and what oracles say of what a script does, and where it counts: in the rows of ``timelines``.
 
-A program finds no answer where the report quotes nothing, or quotes it in other words. `embers judge` writes what a
-reader found to the file beside the database (``judgements.OWN_FILE``); ``apply`` puts it into the rows, over what a
-program found, so that statuses, labels, pages and tables need not ask a second source.
+Nothing is found where the report quotes nothing, or quotes it in other words. `embers judge` writes what a reader found
+to the file beside the database (``judgements.OWN_FILE``); `embers run N --oracle` keeps what oracles found in the
+script. ``apply`` puts both into the rows, the reader's word last, so that statuses, labels, pages and tables need not
+ask a second source.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import judgements
 from torch_embers.errors import InputError
-from torch_embers.judgements import Judgement, ScriptReading
 from torch_embers.normalize import now_utc
 from torch_embers.store.append_only import append
+from torch_embers.timeline.item_script import of_report
 from torch_embers.timeline.model import GAPS
 
 if TYPE_CHECKING:
@@ -25,8 +26,18 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.judgements import Judgement, ScriptReading
     from torch_embers.store.store import Store
 
+_ORACLES = """
+UPDATE timelines t SET match = 'as_reported', evidence = o.evidence
+FROM (
+    SELECT r.case_hash AS script, split_part(b.version, '+', 1) AS version,
+        'the ' || min(f.oracle) || ' oracle finds a mismatch in ' || arg_min(f.op, f.oracle) AS evidence
+    FROM oracle_runs r JOIN oracle_findings f USING (run) JOIN builds b USING (build) GROUP BY ALL
+) o
+WHERE t.script = o.script AND t.match = 'other' AND list_contains(t.versions, o.version)
+"""
 _SILENCE = "UPDATE timelines SET match = NULL, evidence = '' WHERE repo = ? AND number = ? AND script = ?"
 _DECIDE = """
 UPDATE timelines SET match = $match, evidence = $evidence
@@ -81,7 +92,7 @@ def judge(store: Store, repo: str, number: int, answers: Answers) -> list[Judgem
     if not answers.given:
         raise InputError("nothing is said: give --right-script, --match or --relation")
     with store.read() as connection:
-        script = _script_of(connection, repo, number)
+        script = of_report(connection, repo, number).script.hash
         version = _version(connection, repo, number, script, answers.on) if answers.match else None
     facts = {"script": script, "version": version} if version else {"script": script}
     reader = answers.reader or _account()
@@ -111,17 +122,6 @@ def _account() -> str:
         raise InputError("who judges? this account has no name: give --annotator NAME") from error
 
 
-def _script_of(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> str:
-    asked = "SELECT script, detail FROM scripts WHERE repo = ? AND number = ?"
-    found = connection.execute(asked, [repo, number]).fetchone()
-    if found is None:
-        raise InputError(f"nobody has read {repo}#{number} for a script: `embers run {number}` does")
-    script, detail = found
-    if script is None:
-        raise InputError(f"{repo}#{number} has no script: {detail}")
-    return str(script)
-
-
 def _version(connection: duckdb.DuckDBPyConnection, repo: str, number: int, script: str, on: str | None) -> str:
     """The release whose behaviour is judged."""
     asked = {"repo": repo, "number": number, "script": script}
@@ -135,11 +135,12 @@ def _version(connection: duckdb.DuckDBPyConnection, repo: str, number: int, scri
 
 
 def apply(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
-    """Put what readers say into the rows of ``timelines``, in a transaction of the writer.
+    """Put what oracles found and what readers say into the rows of ``timelines``, in a transaction of the writer.
 
     Raises:
         InputError: a line of the readings is wrong.
     """
+    connection.execute(_ORACLES)
     for reading in judgements.script_readings(database):
         place: dict[str, Any] = {"repo": judgements.REPO, "number": reading.number, "script": reading.script}
         if not reading.speaks_of_report:

@@ -42,6 +42,7 @@ _EXACT_DIGITS = 5
 """Digits of a single number that no other run prints by chance."""
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
 _TENSOR_LINES = 200
+_TENSOR = re.compile(r"(?<![\w.])tensor\(")
 _UNPRINTED = re.compile(
     r"Warning\b|^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
 )
@@ -113,7 +114,10 @@ def _of_run(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
     """What one run is for the report, and the evidence."""
     match run.ending:
         case "exception":
-            return _decided(_errors(run.what, run.message, said))
+            found = _errors(run.what, run.message, said)
+            if pattern(rules().errors.silent).search(said[0].text):  # the title
+                found = [one for one in found if one.side != "reported"]
+            return _decided(found)
         case "signal":
             return _decided(_signals(run.what, said))
         case "timeout" | "out_of_memory":
@@ -296,7 +300,7 @@ def _tells(items: Sequence[_Item]) -> bool:
 def _tensor_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the tensors of a text begin and end."""
     done = 0
-    for found in re.finditer(r"\btensor\(", text):
+    for found in _TENSOR.finditer(text):
         if found.start() < done:
             continue
         depth, end = 1, found.end()

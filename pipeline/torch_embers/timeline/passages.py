@@ -40,12 +40,14 @@ _CODE = re.compile(
 class _Sides(Explained):
     expected: str
     reported: str
+    label: str
     negated: str
     aside: str
     environment: str
 
 
 class _Errors(Explained):
+    silent: str
     inner: str
     traceback: str
 
@@ -220,15 +222,8 @@ class _Reader:
 
 def _label(line: str) -> str:
     """The words of an output's line that name a side of what follows; empty where it names none."""
-    if _TRACEBACK.search(line) or line.lstrip().startswith("File "):
-        return ""
     words = _VALUE.split(line[:_LABEL])[0]
-    if "Error" in words or not (
-        words.rstrip(" (\t").endswith((":", "=")) or words.lstrip().startswith(("#", "-", "="))
-    ):
-        return ""
-    sides = rules().sides
-    return words.strip() if any(pattern(one).search(words) for one in (sides.expected, sides.reported)) else ""
+    return words.strip() if pattern(rules().sides.label).match(words) and not _TRACEBACK.search(line) else ""
 
 
 def _length_of_code(lines: list[str], info: str) -> int:

@@ -12,8 +12,9 @@ from torch_embers import resources
 from torch_embers.extract.script import ReportText
 from torch_embers.normalize import now_utc
 from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
-from torch_embers.timeline import match
+from torch_embers.timeline import judged, match
 from torch_embers.timeline.model import GAPS, Observation, Segment
 from torch_embers.timeline.segments import segments
 
@@ -25,26 +26,22 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 OWN = "own"
+LOUD = frozenset({"signal", "timeout"})
+"""Endings that are wrong whatever the report says."""
 AT_ONCE = 100
 """Items whose observations are held in memory at one time."""
 CUT_KNOWN_TO = timedelta(days=20)
 """How far the day of a release's cut, where it is estimated, can be from the true one (data/fix_tests.toml)."""
 _OBSERVED = """
-SELECT script, environment, version, batch, zygote, ending, what, message, frame, printed, threads, seed
+SELECT script, environment, version, batch, ending, what, message, frame, printed, threads, seed
 FROM observations WHERE list_contains(?, script) ORDER BY script, environment, seed, batch, attempt
 """
-
-
-def _confirmed(found: list[Segment], runs: Mapping[str, Sequence[Run]]) -> list[Segment]:
-    """Say of each segment whether its newest build had a second batch, which is made once the first is enough."""
-    return [replace(segment, confirmed=any(run.batch > 1 for run in runs[segment.versions[-1]])) for segment in found]
 
 
 class Run(NamedTuple):
     """An observation with the batch that it belongs to."""
 
     batch: int
-    zygote: str
     seen: Observation
 
 
@@ -82,15 +79,16 @@ def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) ->
             made = [row for item in some for row in _rows(item, observed)]
             rows.append(connection, "timelines", made)
             written += len(made)
+        judged.apply(connection, writer.path)
     return written
 
 
 def _observed(connection: duckdb.DuckDBPyConnection, scripts: list[str]) -> dict[str, dict[str, dict[str, list[Run]]]]:
     """The runs of some scripts, by script, environment and release."""
     found: dict[str, dict[str, dict[str, list[Run]]]] = {}
-    for script, environment, version, batch, zygote, *seen in connection.execute(_OBSERVED, [scripts]).fetchall():
+    for script, environment, version, batch, *seen in connection.execute(_OBSERVED, [scripts]).fetchall():
         by_version = found.setdefault(script, {}).setdefault(environment, {})
-        by_version.setdefault(version.partition("+")[0], []).append(Run(batch, zygote, Observation(*seen)))
+        by_version.setdefault(version.partition("+")[0], []).append(Run(batch, Observation(*seen)))
     return found
 
 
@@ -131,6 +129,27 @@ def derive(text: ReportText, device: str, runs: Mapping[str, Sequence[Run]], fix
     if not device:
         found = match.matched(found, seen, text)
     return _with_fix(_confirmed(found, runs), fix)
+
+
+def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]]) -> list[Segment]:
+    """Say of each segment whether its runs show that the last crash, hang or reported behaviour before it is gone."""
+    made: list[Segment] = []
+    bad: Segment | None = None
+    for segment in found:
+        is_gap = segment.ending in GAPS
+        enough = bad is not None and not is_gap and _enough(runs[bad.versions[-1]], runs[segment.versions[-1]])
+        made.append(replace(segment, confirmed=enough))
+        if segment.ending in LOUD or segment.match == "as_reported":
+            bad = segment
+    return made
+
+
+def _enough(bad: Sequence[Run], clean: Sequence[Run]) -> bool:
+    """Whether both batches have as many clean runs as the hit rate on the bad side asks for (data/verdicts.toml)."""
+    ends = [run.seen.ending for run in bad if run.batch == 1]
+    hits = sum(end in LOUD for end in ends) or ends.count(ends[0])
+    asked = runs_needed(hits, len(ends), Rules.load())
+    return asked is not None and all(sum(run.batch == batch for run in clean) >= asked for batch in (1, 2))
 
 
 def known_fix(release: str | None, versions: Sequence[str] | None, day: str | None) -> Fix | None:

@@ -26,13 +26,13 @@ _FACTS = ("number", "script", "device", "versions", "ending", "what", "match", "
 COLUMNS = (*_FACTS, "environment", "day")
 """Columns of the shipped file, a row per segment in order: no text of a report and nothing that a run printed."""
 _ROWS = """
-SELECT repo, number, script, environment, coalesce(device, ''), provenance,
-       versions, ending, what, shown, runs, confirmed, match, evidence, flip, at_fix
-FROM timelines
-WHERE ($repo IS NULL OR repo = $repo AND number = $number)
-QUALIFY dense_rank() OVER (PARTITION BY repo, number
-    ORDER BY provenance = 'shipped', decided_at DESC, environment, script) = 1
-ORDER BY repo, number, place
+SELECT t.repo, t.number, t.script, t.environment, coalesce(t.device, s.device, ''), t.provenance,
+       t.versions, t.ending, t.what, t.shown, t.runs, t.confirmed, t.match, t.evidence, t.flip, t.at_fix
+FROM timelines t LEFT JOIN scripts s USING (repo, number, script)
+WHERE ($repo IS NULL OR t.repo = $repo AND t.number = $number)
+QUALIFY dense_rank() OVER (PARTITION BY t.repo, t.number
+    ORDER BY t.provenance = 'shipped', t.decided_at DESC, t.environment, t.script) = 1
+ORDER BY t.repo, t.number, t.place
 """
 """Of each item one timeline: an own one before a shipped one, then the newest."""
 _WRITTEN = f"""

@@ -71,8 +71,8 @@ _OUTCOMES = """
         FROM timelines e WHERE e.match = 'as_expected' AND e.environment = t.environment
         AND e.repo = t.repo AND e.number = t.number AND e.script = t.script))
     ORDER BY ALL"""
-"""What cases showed, and what scripts did as their reports say. That a script prints what its report quotes shows a wrong
-value only where it prints what the report expects elsewhere. Where a case speaks, no script does."""
+"""What cases showed, and what scripts did as their reports say. That a script prints what its report quotes shows a
+wrong value only where it prints what the report expects elsewhere. Where a case speaks, no script does."""
 
 
 def execution_outcomes(

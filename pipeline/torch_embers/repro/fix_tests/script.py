@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from torch_embers.repro.fix_tests.closure import Closure, RefusedError, closure_of
 from torch_embers.repro.fix_tests.outline import FUNCTIONS, Outline, called, first_line, last_line
-from torch_embers.repro.rules import Edit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,6 +138,25 @@ def _embers_run(name, most):
 _IMPORTS = re.compile(r"(?:try:\s+)?(?:from|import) ")
 _VALUES = {"decorator": "_embers_mark", "false": "False", "object": "object"}
 _WHY_TOLERANCE = "the third argument and prec were the tolerance until June 2020"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One thing that was done to a test on its way to a script.
+
+    Attributes:
+        action: kind of it.
+        line: 1-based, in the file.
+        before: what stood there; empty for an addition.
+        after: what stands there now.
+        reason: why.
+    """
+
+    action: str
+    line: int
+    before: str
+    after: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

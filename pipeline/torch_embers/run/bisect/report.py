@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SHOWN_DETAIL = 160
 SHOWN_COMMAND = 2_000
-SubjectKind = Literal["case", "script", "predicate", "speed"]
+SubjectKind = Literal["case", "behaviour", "script", "predicate", "speed"]
 
 
 class Words(NamedTuple):
@@ -50,6 +50,8 @@ class Bisection:
         commits: the commits of the found range, where a clone was given.
         nightlies: the bisection over nightlies within the found range.
         session: key and number under which the database has it.
+        words: what the answer speaks of.
+        question: of a script of a report, what each build was asked.
     """
 
     subject: str
@@ -64,6 +66,8 @@ class Bisection:
     sibling_of: tuple[str, int] | None = None
     rated: bool = True
     session: tuple[str, int] = ("", 0)
+    words: Words = BUG
+    question: str = ""
 
     @property
     def answered(self) -> bool:
@@ -87,11 +91,6 @@ class Bisection:
     def sentence(self) -> str:
         """The answer in one sentence."""
         return sentence(self.history, [place.version for place in self.places], self.words)
-
-    @property
-    def words(self) -> Words:
-        """What it is about."""
-        return SLOW if self.kind == "speed" else BUG
 
     @property
     def run_places(self) -> set[int]:
@@ -182,6 +181,7 @@ def as_table(made: Bisection) -> dict[str, Any]:
         "items": [f"{repo}#{number}" for repo, number in made.items],
         "answer": found.kind,
         "sentence": made.sentence,
+        "question": made.question or None,
         "confidence": made.confidence,
         "reason": found.reason or None,
         "ranges": [[versions[low], versions[high]] for low, high in found.ranges] if shows else [],
@@ -222,6 +222,8 @@ def lines(made: Bisection) -> Iterable[str]:
     related = f" (a sibling of #{made.sibling_of[1]})" if made.sibling_of else ""
     yield f"{made.subject}{related}: {made.sentence}"
     found = made.history
+    if made.question:
+        yield made.question
     if made.answered:
         yield f"{_trust(made)}{len(made.run_places)} of {len(made.places)} builds were run"
     for place, reply in found.replies.items():
@@ -258,6 +260,8 @@ def markdown(made: Bisection) -> str:
         out += [f"The case is a sibling of {item_link(*made.sibling_of)}: it shows a related bug, not that one.", ""]
     if made.kind == "speed":
         out += [f"Time of {escaped(made.subject, SHOWN_COMMAND)}; {_HELD[bool(made.items)]}", ""]
+    elif made.question:
+        out += [escaped(made.question, SHOWN_COMMAND), ""]
     elif made.kind != "case":
         what = "Script" if made.kind == "script" else "Command (0 is good, 125 skips, any other is bad)"
         out += [f"{what}: {escaped(made.subject, SHOWN_COMMAND)}", ""]

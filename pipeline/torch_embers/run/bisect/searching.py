@@ -10,6 +10,7 @@ from torch_embers.builds.registry import Build, BuildError, Registry, machine_he
 from torch_embers.errors import InputError
 from torch_embers.run import matrix, perf
 from torch_embers.run.bisect import nightly, rules, sessions, speed
+from torch_embers.run.bisect.behaviours import Compared
 from torch_embers.run.bisect.build_list import BuildList
 from torch_embers.run.bisect.measuring import (
     CaseMeasure,
@@ -21,13 +22,13 @@ from torch_embers.run.bisect.measuring import (
 )
 from torch_embers.run.bisect.places import Place, known_replies, place_of, releases, said_bad
 from torch_embers.run.bisect.replies import Measure, Patient
-from torch_embers.run.bisect.report import BUG, SLOW, Bisection, Words, run_places, sentence
+from torch_embers.run.bisect.report import SLOW, Bisection, Words, run_places, sentence
 from torch_embers.run.bisect.search import ContradictedError, search
 from torch_embers.run.ledger import Ledger
 from torch_embers.statistics.absence import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from torch_embers.builds.work import Machine
     from torch_embers.progress import Progress
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from torch_embers.run.bisect.search import Answer, Reply
     from torch_embers.run.bisect.sources import Sources
     from torch_embers.run.bisect.subjects import Subject
+    from torch_embers.run.verdict import Observation
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -80,14 +82,21 @@ class Bisector:
         sources: Sources,
     ) -> None:
         self._store, self._writer, self._settings = store, writer, settings
-        self._subject, self._request, self._progress = subject, request, progress
+        self._subject, self._progress = subject, progress
+        self._request = subject.sides.asked(request) if subject.sides else request
         self._machine, self._sources = machine, sources
         self._good: Build | None = None
 
     def run(self) -> Bisection:
         """Search the releases, and the nightlies of the last change where an index is given."""
         entries = [] if self._request.fresh else _entries(self._store, self._subject.case)
-        known = [*(entry.build for entry in entries), *(install.known_releases() if self._request.install else ())]
+        sides = self._subject.sides
+        ends = (sides.bad.version, sides.good.version) if sides else ()
+        known = [
+            *(entry.build for entry in entries),
+            *ends,
+            *(install.known_releases() if self._request.install else ()),
+        ]
         places = releases(Registry(self._settings.builds_dir).installed(), known)
         if not self._request.install and not any(place.build for place in places):
             raise BuildError("no build here: `embers builds add VERSION` adds one, --install adds what is needed")
@@ -141,7 +150,7 @@ class Bisector:
             if not timed:  # an installation would weigh on what is timed
                 builds.prefetch(expected)
 
-        case, shown, words = self._subject.case, self._subject.shown, SLOW if timed else BUG
+        case, shown, words = self._subject.case, self._subject.shown, self._subject.words
         bad = said_bad(places, shown.known_bad) if shown else []
         try:
             found = search(
@@ -152,13 +161,14 @@ class Bisector:
             raise InputError(_contradiction(error, places[error.place].version, expected, words)) from error
         finally:
             builds.evict()
-        found = found if case or timed else doubted(found)
+        found = found if case or timed or self._subject.sides else doubted(found)
         sessions.finish(self._writer, session, found, sentence(found, [one.version for one in builds.places], words))
         return Bisection(
-            self._subject.name, shown.issues if shown else (), tuple(builds.places), found,
+            self._subject.name, self._subject.items, tuple(builds.places), found,
             tuple(builds.environments(run_places(found))), self._subject.script,
             kind=self._subject.kind, sibling_of=self._subject.sibling_of, rated=self._rated,
-            session=(session.key, session.number),
+            session=(session.key, session.number), words=words,
+            question=self._subject.sides.question if self._subject.sides else "",
         )  # fmt: skip
 
     @property
@@ -220,7 +230,10 @@ class Bisector:
                 since=session.started_at if request.fresh else None,
             )
         timeout = request.timeout or own.script.seconds
-        if request.predicate:
+        once: Callable[[Build, int], Iterator[Observation]]
+        if self._subject.sides:
+            once = Compared(self._subject.sides, self._machine, builds, request.timeout or None)
+        elif request.predicate:
             once = predicate_runs(request.predicate, builds.registry, timeout=timeout, hang_is=request.hang_is)
         else:
             name, code = self._subject.name, self._subject.code

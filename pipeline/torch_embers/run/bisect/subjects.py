@@ -1,24 +1,30 @@
-"""What is searched: a case or the case of an item, a script, a command, or the time of a call or a case."""
+"""What is searched: a case or the case of an item, its script, a file, a command, or the time of a call or a case."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from torch_embers.builds.registry import Registry
 from torch_embers.errors import InputError
 from torch_embers.repro import bank
 from torch_embers.run.bisect import speed
+from torch_embers.run.bisect.behaviours import sides_of
 from torch_embers.run.bisect.measuring import identity_of
+from torch_embers.run.bisect.report import BUG, SLOW, Words
 from torch_embers.run.script import Script, script_of
+from torch_embers.timeline.item_script import of_report
+from torch_embers.timeline.stored import timeline_of
 
 if TYPE_CHECKING:
     from torch_embers.repro.case import Case
+    from torch_embers.run.bisect.behaviours import Sides
     from torch_embers.run.bisect.report import SubjectKind
     from torch_embers.run.bisect.request import BisectRequest
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
-_PREFERENCE = ("curated", "own", "fix_test", "extracted", "synthesized")
+_PREFERENCE = ("curated", "own", "fix_test", "synthesized")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +38,21 @@ class Subject:
     case: Case | None = None
     sibling_of: tuple[str, int] | None = None
     speed: speed.Speed | None = None
+    sides: Sides | None = None
+
+    @property
+    def items(self) -> tuple[tuple[str, int], ...]:
+        """(repository, number) that it belongs to."""
+        if self.sides:
+            return ((self.sides.item.repo, self.sides.item.number),)
+        return self.shown.issues if self.shown else ()
+
+    @property
+    def words(self) -> Words:
+        """What the answer speaks of."""
+        if self.sides:
+            return Words(f"behaviour of {self.sides.bad.version}", "runs")
+        return SLOW if self.speed else BUG
 
     @property
     def shown(self) -> Case | None:
@@ -40,7 +61,9 @@ class Subject:
 
     @property
     def script(self) -> Script | None:
-        """What is printed of the case."""
+        """What is printed of the case, or of the report's script."""
+        if self.sides:
+            return script_of(self.name, "", self.code)
         return script_of(self.shown.name, self.shown.origin, self.shown.code) if self.shown else None
 
 
@@ -55,7 +78,13 @@ def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subj
         return Subject(timed.name, repr((timed.limit, timed.code)), timed.code, "speed", speed=timed)
     if request.name:
         asked = _item(request.name, settings.repo)
-        case = min(bank.load(store, [request.name], settings.repo), key=lambda case: _closeness(case, asked))
+        try:
+            cases = bank.load(store, [request.name], settings.repo)
+        except InputError:
+            if asked is None:
+                raise
+            return _script_of(store, settings, asked, request)
+        case = min(cases, key=lambda case: _closeness(case, asked))
         sibling_of = asked if asked and case.relations.get(asked) == "sibling" else None
         return Subject(case.name, case.hash, case.code, "case", case, sibling_of)
     if request.script is not None:
@@ -65,6 +94,21 @@ def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subj
             raise InputError(f"no script {request.script}: give the path of a Python file in UTF-8") from error
         return Subject(request.script.name, code, code, "script")
     return Subject(request.predicate, repr((request.predicate, identity_of(request.predicate))), "", "predicate")
+
+
+def _script_of(store: Store, settings: Settings, item: tuple[str, int], request: BisectRequest) -> Subject:
+    """The script of an item without a case."""
+    builds = Registry(settings.builds_dir).installed()
+    with store.read() as connection:
+        own = of_report(connection, *item)
+        sides = sides_of(connection, own, timeline_of(connection, *item), builds, request)
+    return Subject(
+        own.name,
+        repr((own.script.hash, sides.bad.version, sides.good.version)),
+        own.script.code,
+        "behaviour",
+        sides=sides,
+    )
 
 
 def _timed(store: Store, settings: Settings, request: BisectRequest) -> speed.Speed | None:

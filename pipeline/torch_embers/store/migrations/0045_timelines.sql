@@ -110,3 +110,11 @@ COMMENT ON COLUMN timelines.flip IS 'Kind of the border to the segment before: e
 COMMENT ON COLUMN timelines.at_fix IS 'Whether the border is at the release that has the known fix; NULL where no fix is known or it is none of the borders.';
 COMMENT ON COLUMN timelines.provenance IS 'own or shipped.';
 COMMENT ON COLUMN timelines.decided_at IS 'When (UTC).';
+
+COMMENT ON COLUMN announcements.kind IS 'regressed, fixed, closed_but_occurs, open_but_absent, flapping, or flip: the script of the report behaves otherwise.';
+COMMENT ON TABLE reductions IS 'Minimisations of the scripts of reports: what came of each.';
+COMMENT ON COLUMN reductions.name IS 'The report, as owner/name#number.';
+COMMENT ON COLUMN reductions.build IS 'The newest build on which its behaviour was to be kept (builds.build).';
+COMMENT ON COLUMN reductions.script IS 'Hash of the script (scripts.script): a changed one is tried again.';
+COMMENT ON COLUMN reductions.detail IS 'What the script does, or why it cannot be minimised here.';
+COMMENT ON COLUMN reductions.characters IS 'Characters of the script.';

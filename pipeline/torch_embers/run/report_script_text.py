@@ -1,0 +1,127 @@
+"""The script of a report and what it does, as commands and pages show it. Pure."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.escaping import markdown, markdown_block, visible
+from torch_embers.extract.script import Change, NoScript, Script
+from torch_embers.run.matrix import span
+from torch_embers.run.script import LONGEST_LINE
+from torch_embers.timeline.sentence import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from torch_embers.timeline.model import Segment, Timeline
+
+SHOWN_CHANGES = 24
+"""Lines of what differs from the report that are shown."""
+PASTED_LINES = 200
+"""Lines of a script in a text to paste, where it is folded."""
+LONGEST_CELL = 160
+LONGEST_ENDING = 24
+UNCONFIRMED = "?"
+MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "neither", None: ""}
+"""What a segment shows, beside the report."""
+
+
+def script_from(row: Mapping[str, Any]) -> Script | NoScript:
+    """What a row of the table ``scripts`` holds."""
+    if row["code"] is None:
+        return NoScript(row["reason"] or "", row["detail"] or "")
+    changes = tuple(Change(**change) for change in json.loads(row["changes"] or "[]"))
+    environment = json.loads(row["environment"] or "{}")
+    return Script(row["code"], changes, environment, row["device"] or "", row["found_in"] or "")
+
+
+def answer(number: int, script: Script | NoScript | None, timeline: Timeline | None) -> str:
+    """The sentence about the script of a report; empty where nobody looked for one."""
+    if timeline:
+        return sentence(timeline)
+    if isinstance(script, NoScript):
+        return f"No script: {script.detail}"
+    about = f"The report is about {script.device}; on the CPU: " if script and script.device else ""
+    return f"{about}The report's script has not run yet: `embers run {number}`" if script else ""
+
+
+def command(script: Script) -> str:
+    """How the report runs it, in one line: the variables that it sets, and the command."""
+    variables = [f"{name}={value}" for name, value in sorted(script.environment.items())]
+    return " ".join(" ".join([*variables, "python script.py"]).split())
+
+
+def changes(script: Script) -> list[str]:
+    """What differs from the report: for each reason the lines of the report (``-``) and of the script (``+``)."""
+    lines = []
+    for reason, same in groupby(script.changes, key=lambda change: change.reason):
+        lines.append(f"{reason}:")
+        for change in same:
+            lines += [f"- {line}" for line in change.before.splitlines()]
+            lines += [f"+ {line}" for line in change.after.splitlines()]
+    return _bounded(lines, SHOWN_CHANGES)
+
+
+def folded(script: Script | NoScript | None, timeline: Timeline | None) -> list[str]:
+    """Markdown to paste below the sentence: a folded table of the segments, and the folded script."""
+    lines = []
+    if timeline:
+        lines += ["<details><summary>On which releases</summary>", ""]
+        lines += ["| PyTorch | ends with | runs | beside the report | what was seen |", f"|{' --- |' * 5}"]
+        for segment in timeline.segments:
+            shown = segment.evidence or segment.shown
+            cells = (span(segment.versions), ending(segment), str(segment.runs), MATCHES[segment.match], shown)
+            lines.append(f"| {' | '.join(markdown(cell, LONGEST_CELL) for cell in cells)} |")
+        lines += ["", f"Environment: {markdown(timeline.environment, LONGEST_CELL)}", "", "</details>", ""]
+    if isinstance(script, Script):
+        lines += ["<details><summary>The script, and what differs from the report</summary>", ""]
+        code = [f"# {command(script)}"] * bool(script.environment) + script.code.splitlines()
+        lines.append(markdown_block("\n".join(_bounded(code, PASTED_LINES)), "python"))
+        if script.changes:
+            lines += ["", markdown_block("\n".join(changes(script)), "diff")]
+        lines += ["", "</details>", ""]
+    return lines
+
+
+def ending(segment: Segment) -> str:
+    """How a segment ends, in a word or two; of one that ends well, whether it prints what the report quotes."""
+    if segment.ending == "lacks_api":
+        return f"lacks {segment.what}"
+    printed = {"as_reported": "reported value", "as_expected": "expected value"}
+    words = printed.get(segment.match or "", "ok") if segment.ending == "ok" else segment.ending.replace("_", " ")
+    return segment.what or words
+
+
+def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tuple[str, str]:
+    """From what to what a script changed last, and on which release; without a change what it does, and since when.
+
+    Behind the release ``UNCONFIRMED`` says that something was not seen again, but in too few runs to call it gone.
+
+    Args:
+        segments: of a timeline, without gaps, at least one.
+        crash_gone: take the end of its last crash.
+    """
+    borders = [(before, after) for before, after in pairwise(segments) if after.flip != "wording"]
+    if crash_gone:
+        borders = [pair for pair in borders if "SIG" in pair[0].what and "SIG" not in pair[1].what]
+    if not borders:
+        return _short(segments[-1]), segments[0].versions[0]
+    before, after = borders[-1]
+    was, now = _short(before), _short(after)
+    if was == now:
+        now = f"another {'value' if after.flip == 'value' else 'message'}"
+    is_absence = before.ending == "signal" or before.match == "as_reported"
+    return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
+
+
+def _short(segment: Segment) -> str:
+    """The ending; of a mixed one the first way."""
+    return ending(segment).partition(";")[0][:LONGEST_ENDING]
+
+
+def _bounded(lines: Sequence[str], most: int) -> list[str]:
+    shown = [visible(line)[:LONGEST_LINE].rstrip() for line in lines[:most]]
+    more = len(lines) - len(shown)
+    return [*shown, f"... {more} more lines"] if more else shown

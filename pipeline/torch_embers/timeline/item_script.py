@@ -1,0 +1,114 @@
+"""The script of a report for what acts on it: its text, a run of it, the flips of what it does, builds beside them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.extract.script import Script
+from torch_embers.sandbox.runner import Attempt
+from torch_embers.timeline.model import MIXED
+from torch_embers.timeline.observe import limits
+from torch_embers.timeline.running import NAME, threads_here
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    import duckdb
+
+    from torch_embers.builds.registry import Build
+    from torch_embers.timeline.model import Segment, Timeline
+
+_SCRIPTS = """
+SELECT s.repo, s.number, coalesce(i.title, ''), s.code, s.environment, coalesce(s.device, ''), s.found_in
+FROM scripts s LEFT JOIN items i USING (repo, number)
+WHERE s.script IS NOT NULL AND ($repo IS NULL OR (s.repo = $repo AND s.number = $number))
+ORDER BY s.repo, s.number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemScript:
+    """The script of a report."""
+
+    repo: str
+    number: int
+    title: str
+    script: Script
+
+    @property
+    def name(self) -> str:
+        """The report, as people write it."""
+        return f"{self.repo}#{self.number}"
+
+    def attempt(self, key: str, code: str, seed: int, timeout: float | None = None) -> Attempt:
+        """A run of a text in the place of the script, as observations are made."""
+        numbers, environment = limits(), self.script.environment
+        usual = numbers.compile_timeout if numbers.compiles.search(self.script.code) else numbers.timeout
+        return Attempt(
+            key,
+            code,
+            NAME,
+            seed=seed,
+            timeout=timeout or usual,
+            memory=numbers.memory,
+            threads=threads_here(),
+            fresh=bool(environment),
+            environment=environment,
+        )
+
+
+def scripts(connection: duckdb.DuckDBPyConnection, item: tuple[str, int] | None = None) -> list[ItemScript]:
+    """The scripts of all reports that have one, or that of one report."""
+    repo, number = item or (None, None)
+    found = connection.execute(_SCRIPTS, {"repo": repo, "number": number}).fetchall()
+    return [
+        ItemScript(of, n, title, Script(code, (), json.loads(environment or "{}"), device, place))
+        for of, n, title, code, environment, device, place in found
+    ]
+
+
+def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> ItemScript:
+    """The script of one report.
+
+    Raises:
+        InputError: it has none; the message says why.
+    """
+    found = scripts(connection, (repo, number))
+    if found:
+        return found[0]
+    why = connection.execute("SELECT detail FROM scripts WHERE repo = ? AND number = ?", [repo, number]).fetchone()
+    raise InputError(
+        f"{repo}#{number} has no script: {why[0]}"
+        if why
+        else f"nobody has read {repo}#{number} for a script: `embers run {number}` does"
+    )
+
+
+def borders(timeline: Timeline | None) -> list[tuple[Segment, Segment]]:
+    """The flips of a timeline in more than wording, the oldest first: the segments on both sides."""
+    known = timeline.behaviours if timeline else []
+    return [(before, after) for before, after in pairwise(known) if after.flip not in (None, "wording")]
+
+
+def installed(segment: Segment, builds: Collection[Build], *, newest: bool) -> Build | None:
+    """The newest, or oldest, of the builds of a segment; None where there is none."""
+    own = sorted((b for b in builds if b.public_version in segment.versions), key=lambda b: b.order())
+    return own[-1 if newest else 0] if own else None
+
+
+def said(segment: Segment) -> str:
+    """What a script does on the builds of a segment, in a few words."""
+    match segment.ending:
+        case "ok":
+            return "ends without an error"
+        case "exception":
+            return f"raises {segment.what}"
+        case "signal":
+            return f"is ended by {segment.what}"
+        case _ if segment.ending == MIXED:
+            return f"ends in several ways ({segment.what})"
+    return f"ends with {segment.ending.replace('_', ' ')} {segment.what}".rstrip()

@@ -1,0 +1,218 @@
+"""What was observed, looked for in the text of a report. The texts are made up after shapes that reports have."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from torch_embers.extract.script import ReportText
+from torch_embers.timeline.match import matched, with_quoted_errors
+from torch_embers.timeline.model import Observation, Segment
+from torch_embers.timeline.segments import segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPARSE = Observation("ok", printed="tensor([[1., 0., 0.],\n        [2., 0., 0.]])\n")
+DIES = Observation("signal", "SIGSEGV")
+NODES = Observation("ok", printed="tensor([3., 3.], grad_fn=<WhereBackward0>)\nx.grad = tensor([nan, nan])\n")
+CONSTRUCTED = {
+    900101: (SPARSE, "as_reported"),
+    900102: (SPARSE, "as_reported"),
+    900103: (SPARSE, "as_reported"),
+    900104: (SPARSE, "as_reported"),
+    900105: (
+        Observation(
+            "exception", "RuntimeError", "Storage size calculation overflowed with sizes=[4096] and strides=[0]"
+        ),
+        "as_expected",
+    ),
+    900106: (SPARSE, "as_reported"),
+    900107: (DIES, "as_reported"),
+    900108: (DIES, "as_reported"),
+    900109: (Observation("ok", printed="tensor([16777217], dtype=torch.int32)\n"), "other"),
+    900110: (NODES, "as_reported"),
+    900111: (NODES, "as_reported"),
+    900112: (Observation("exception", "RuntimeError", "shape '[7]' is invalid for input of size 6"), "as_reported"),
+    900113: (Observation("ok", printed="tensor([100663305,  50331652,  16777217])\n"), "other"),
+}
+"""What torch 2.13.0 does on a CPU, and what that is for the report."""
+BUG = Observation("exception", "RuntimeError", "expected scalar type Float but found Half")
+
+
+def report(body: str, title: str = "something is odd", *comments: str) -> ReportText:
+    return ReportText("pytorch/pytorch", 1, title, body, comments)
+
+
+def of(seen: Observation, text: ReportText) -> Segment:
+    runs = {"2.13.0": [seen]}
+    [found] = matched(segments(runs), runs, text)
+    return found
+
+
+def verdict(seen: Observation | str, body: str, title: str = "something is odd", *comments: str) -> str | None:
+    run = Observation("ok", printed=seen) if isinstance(seen, str) else seen
+    return of(run, report(body, title, *comments)).match
+
+
+def fenced(text: str) -> str:
+    return f"```\n{text}\n```\n"
+
+
+def test_the_constructed_reports_are_read_right(shared_data: Path) -> None:
+    path = shared_data.parent / "reports" / "constructed.jsonl"
+    found = {}
+    for item in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        text = ReportText("pytorch/pytorch", item["number"], item["title"], item["body"])
+        found[item["number"]] = of(CONSTRUCTED[item["number"]][0], text)
+    assert {number: one.match for number, one in found.items()} == {
+        number: match for number, (_, match) in CONSTRUCTED.items()
+    }
+    assert "the reported words went on here" in found[900112].evidence
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Segmentation fault (core dumped)", "fish: Job 1, 'python t.py' terminated by signal SIGSEGV (Address boundary error)",
+     "zsh: segmentation fault  python t.py", "==1==ERROR: AddressSanitizer: SEGV on unknown address", "it segfaults",
+     "Process finished with exit code 139", "the kernel died"],
+)  # fmt: skip
+def test_a_signal_is_known_by_all_its_names(line: str) -> None:
+    assert verdict(DIES, fenced(line)) == "as_reported"
+
+
+@pytest.mark.parametrize(
+    ("signal", "line"),
+    [("SIGABRT", "free(): invalid pointer"), ("SIGABRT", "Aborted (core dumped)"), ("SIGABRT", "terminate called after x"),
+     ("SIGFPE", "Floating point exception (core dumped)"), ("SIGILL", "Illegal instruction")],
+)  # fmt: skip
+def test_each_signal_has_its_own_names(signal: str, line: str) -> None:
+    assert verdict(Observation("signal", signal), fenced(line)) == "as_reported"
+    assert verdict(Observation("signal", "SIGBUS"), fenced(line)) == "other"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["This does not segfault.", "It should raise an error instead of a segfault, but got nothing.", "It crashes."],
+)
+def test_a_denied_or_nameless_crash_decides_nothing(line: str) -> None:
+    assert verdict(DIES, line) == "other"
+
+
+def test_a_run_that_does_not_end_is_named_by_the_title() -> None:
+    assert verdict(Observation("timeout"), "", "conv2d hangs forever") == "as_reported"
+    assert verdict(Observation("timeout"), "it hangs", "conv2d is odd") == "other"
+    assert verdict(Observation("out_of_memory"), "it runs out of memory") == "as_reported"
+
+
+MESSAGES = [
+    ("RuntimeError: expected scalar type Float but found Half", "as_reported"),
+    ("RuntimeError: expected scalar type Float but found Half (while checking arguments)", "as_reported"),
+    ("RuntimeError: expected scalar type Float", "as_reported"),
+    ("ValueError: expected scalar type Float but found Half", "other"),
+    ("RuntimeError", "other"),
+    ("RuntimeError: CUDA error: device-side assert triggered", "other"),
+]
+
+
+@pytest.mark.parametrize(("line", "match"), MESSAGES)
+def test_an_exception_is_its_class_and_enough_of_its_message(line: str, match: str) -> None:
+    trace = f'Traceback (most recent call last):\n  File "t.py", line 2, in <module>\n{line}'
+    assert verdict(BUG, fenced(trace)) == match
+    assert verdict(BUG, f"It ends with {line}.") == match
+    assert verdict(BUG, f"### Expected behavior\n\n{fenced(line)}") == match.replace("reported", "expected")
+
+
+def test_an_error_inside_that_of_a_compiler_counts() -> None:
+    wrapped = Observation("exception", "InductorError", "RuntimeError: expected scalar type Float but found Half")
+    body = fenced("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: " + BUG.message)
+    assert verdict(wrapped, body) == "as_reported"
+
+
+def test_an_error_is_not_what_a_report_of_a_missing_error_calls_wrong() -> None:
+    body = f"It gives:\n{fenced('RuntimeError: ' + BUG.message)}"
+    assert verdict(BUG, body, "torch.compile does not raise an error for Half") == "other"
+    assert verdict(BUG, body, "conv2d on Half") == "as_reported"
+
+
+def test_a_name_that_is_missing_is_a_gap_but_where_the_report_quotes_that_error() -> None:
+    missing = Observation("lacks_api", "torch.foo", "module 'torch' has no attribute 'foo'")
+    quoting = report(fenced("AttributeError: module 'torch' has no attribute 'foo'"))
+    [seen] = with_quoted_errors({"2.6.0": [missing]}, quoting)["2.6.0"]
+    assert (seen.ending, seen.what) == ("exception", "AttributeError")
+    assert with_quoted_errors({"2.6.0": [missing]}, report("torch.foo is wrong"))["2.6.0"] == [missing]
+
+
+@pytest.mark.parametrize("printed", ["True\n", "0.\n", "tensor(0.)\n", "tensor(True)\n", "nan\n", "1\n"])
+def test_a_lone_common_value_is_no_match(printed: str) -> None:
+    assert verdict(printed, f"Output:\n{fenced(printed)}") == "other"
+
+
+PRINTED = "sum 12.5000 of 7\ntensor([1.5000, 2.5000])\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "match"),
+    [
+        (f"Output:\n{fenced(PRINTED)}", "as_reported"),
+        (f"Output:\n{fenced('tensor([1.5000, 2.5000])')}", "as_reported"),
+        ("```python\nprint(f(x))  # tensor([1.5000, 2.5000])\n```", "as_reported"),
+        ("```python\nprint(f(x))\n# Expected: tensor([1.5000, 2.5000])\n```", "as_expected"),
+        ("I get `tensor([1.5000, 2.5000])` here.", "as_reported"),
+        ("The result should be `tensor([1.5000, 2.5000])`.", "as_expected"),
+        ("The result should not be `tensor([1.5000, 2.5000])`.", "other"),
+        ("It should be `tensor([3., 4.])` but we get `tensor([1.5000, 2.5000])`.", "other"),
+        (f"### Expected behavior\n\n{fenced(PRINTED)}", "as_expected"),
+        (f"After the fix it prints:\n{fenced(PRINTED)}", "other"),
+        (f"NumPy gives:\n{fenced(PRINTED)}", "other"),
+        (f"Output:\n{fenced('sum 12.5000 of 7' + chr(10) + 'tensor([1.5000, 2.6000])')}", "other"),  # not all of it
+        (f"### Versions\n\n{fenced(PRINTED)}", "other"),
+        ("```python\nx = torch.tensor([1.5000, 2.5000])\nprint(x)\n```", "other"),  # the input
+        (f"{fenced(PRINTED + 'RuntimeError: it ends so, in an error')}", "other"),
+        (fenced("Expected:\nsum 11.0000 of 7\nGot:\nsum 12.5000 of 7"), "as_reported"),
+        (fenced("sum 12.5000 of 8\ntensor([1.5000, 2.5000])"), "other"),
+    ],
+)
+def test_printed_values_are_looked_for_where_the_report_shows_them(body: str, match: str) -> None:
+    assert verdict(PRINTED, body) == match
+
+
+def test_labels_that_the_script_prints_itself_are_part_of_its_output() -> None:
+    body = fenced("expected: 12.5000 7\nactual: 13.5000 7")
+    assert verdict("expected: 12.5000 7\nactual: 13.5000 7\n", body) == "as_reported"
+    assert verdict("expected: 12.5000 7\nactual: 12.5000 7\n", body) == "other"
+
+
+def test_numbers_are_compared_as_exactly_as_they_are_printed() -> None:
+    assert verdict("0.12345 7.5001", fenced("0.12346 7.5001")) == "as_reported"
+    assert verdict("0.12345 7.5001", fenced("0.12355 7.5001")) == "other"
+    assert verdict("16777217.0 5.5", fenced("16777216.0 5.5")) == "other"
+    assert verdict("tensor([0.0000, 2.5000])", fenced("tensor([0.0001, 2.5000])")) == "other"
+
+
+def test_a_comment_by_somebody_who_sees_it_fixed_is_no_evidence() -> None:
+    said = f"I cannot reproduce this on main, I get\n{fenced(PRINTED)}"
+    assert verdict(PRINTED, "", "odd", said) == "other"
+    assert verdict(PRINTED, "", "odd", f"Same here:\n{fenced(PRINTED)}") == "as_reported"
+
+
+def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:
+    runs = {"2.13.0": [Observation("ok"), DIES]}
+    [found] = matched(segments(runs), runs, report("segmentation fault"))
+    assert (found.ending, found.match) == ("mixed", "as_reported")
+
+
+@pytest.mark.parametrize(
+    "part", ["tensor([1.5, ", "```\n", "x `1.5` ", "# Expected\n", "RuntimeError: a b c d ", "> ", "((("]
+)
+def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
+    def seconds(times: int) -> float:
+        start = time.process_time()
+        of(BUG, report(part * times))
+        of(Observation("ok", printed=PRINTED * 50), report(part * times))
+        return time.process_time() - start
+
+    assert seconds(2000) < 40 * seconds(200) + 0.1

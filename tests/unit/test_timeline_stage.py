@@ -1,0 +1,185 @@
+"""Timelines in the database: derived from observations, read back, shipped and loaded again."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from helpers.timeline_rows import NOON, REPO, put
+from torch_embers.errors import InputError
+from torch_embers.store import rows
+from torch_embers.store.store import Store
+from torch_embers.timeline import stage, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from torch_embers.timeline.model import Segment, Timeline
+
+CRASH = {"ending": "signal", "what": "SIGSEGV"}
+ERROR = {"ending": "exception", "what": "ValueError", "message": "expected two dimensions of the input"}
+BODY = (
+    "It dies with a segmentation fault.\n\n### Expected behavior\n\nValueError: expected two dimensions of the input\n"
+)
+
+
+def observe(database: Path, script: str, seen: Mapping[str, Mapping[str, Any]], times: int = 1, **more: Any) -> None:
+    """So many runs on each release, by release."""
+    row = {
+        "script": script, "environment": "e", "seed": 0, "batch": 1, "ending": "ok", "what": "", "message": "",
+        "frame": "", "printed": "", "threads": 2, "zygote": "", "duration": 1.0, "guarantees": [], "ran_at": NOON,
+    }  # fmt: skip
+    made = [
+        row | {"build": version, "version": f"{version}+cpu", "attempt": attempt} | how | more
+        for version, how in seen.items()
+        for attempt in range(times)
+    ]
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        rows.append(connection, "observations", made)
+
+
+def say(database: Path, statement: str, *values: object) -> None:
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        connection.execute(statement, list(values))
+
+
+def derived(database: Path, items: Sequence[tuple[str, int]] | None = None) -> int:
+    with Store(database).writer("test") as writer:
+        return stage.refresh(writer, items)
+
+
+def of(database: Path, number: int) -> Timeline:
+    with Store(database).read() as connection:
+        found = stored.timeline_of(connection, REPO, number)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def crashed(database: Path) -> Path:
+    script = put(database, 5)
+    say(database, "UPDATE items SET body = ?", BODY)
+    observe(database, script, {"2.5.1": CRASH, "2.6.0": CRASH, "2.10.0": ERROR, "2.9.1": ERROR})
+    return database
+
+
+def test_rows_follow_from_observations_and_the_text(crashed: Path) -> None:
+    assert derived(crashed) == 2
+    timeline = of(crashed, 5)
+    assert [(one.versions, one.ending, one.match, one.flip, one.confirmed) for one in timeline.segments] == [
+        (("2.5.1", "2.6.0"), "signal", "as_reported", None, False),
+        (("2.9.1", "2.10.0"), "exception", "as_expected", "ending", False),
+    ]
+    assert "segmentation fault" in timeline.segments[0].evidence
+    derived(crashed)
+    assert of(crashed, 5) == timeline
+
+
+def test_only_the_items_that_are_asked_for_are_derived_anew(crashed: Path) -> None:
+    derived(crashed)
+    say(crashed, "UPDATE items SET body = 'nothing'")
+    derived(crashed, [(REPO, 6)])
+    assert of(crashed, 5).segments[0].match == "as_reported"
+    derived(crashed, [(REPO, 5)])
+    assert of(crashed, 5).segments[0].match == "other"
+
+
+def test_an_absence_is_confirmed_by_enough_runs_in_both_batches(crashed: Path) -> None:
+    derived(crashed)
+    script = of(crashed, 5).script
+    observe(crashed, script, {"2.6.0": CRASH}, 9)
+    observe(crashed, script, {"2.10.0": ERROR}, 3)
+    observe(crashed, script, {"2.10.0": ERROR}, 3, batch=2)
+    derived(crashed)
+    assert not of(crashed, 5).segments[1].confirmed  # ten hits of ten ask for four clean runs in each
+    observe(crashed, script, {"2.10.0": ERROR}, batch=2)
+    derived(crashed)
+    assert of(crashed, 5).segments[1].confirmed
+
+
+@pytest.mark.parametrize(
+    ("release", "at_fix"), [("2.7.0", True), ("2.9.0", True), ("2.10.0", False), ("2.6.0", False), ("2.12.0", None)]
+)
+def test_a_flip_is_at_the_release_with_the_fix_or_not(crashed: Path, release: str, at_fix: bool | None) -> None:
+    say(crashed, "INSERT INTO catalog (repo, number, summary, backends, affected_versions, fixed_versions) "
+        "VALUES (?, 5, 's', [], [], [?])", REPO, release)  # fmt: skip
+    derived(crashed)
+    assert [one.at_fix for one in of(crashed, 5).segments] == [None, at_fix]
+
+
+def test_the_day_of_a_merge_leaves_open_what_it_does_not_decide() -> None:
+    exact, near = stage.known_fix(None, None, "2022-08-01"), stage.known_fix(None, None, "2024-09-01")
+    assert exact == (stage.Version("1.13.0"), stage.Version("1.13.0"))
+    assert near is not None
+    assert near.oldest < (near.newest or near.oldest)
+    assert stage.known_fix("2.1.0", ["1.0.0"], None) == (stage.Version("2.1.0"),) * 2
+    assert stage.known_fix(None, None, None) is None
+
+
+def test_a_script_about_another_device_has_no_match(database: Path) -> None:
+    script = put(database, 5, device="cuda")
+    say(database, "UPDATE items SET body = ?", BODY)
+    observe(database, script, {"2.6.0": CRASH})
+    derived(database)
+    assert (of(database, 5).device, of(database, 5).segments[0].match) == ("cuda", None)
+
+
+def test_runs_in_two_environments_are_two_timelines(crashed: Path) -> None:
+    script = put(crashed, 6, code="print(1)\n")
+    observe(crashed, script, {"2.6.0": CRASH})
+    observe(crashed, script, {"2.7.1": ERROR}, environment="f")
+    derived(crashed)
+    with Store(crashed).read() as connection:
+        found = connection.execute("SELECT environment, flip FROM timelines WHERE number = 6 ORDER BY ALL").fetchall()
+    assert found == [("e", None), ("f", None)]
+
+
+def ship(database: Path, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write the shipped file of a database, and let this embers come with it."""
+    place = {"device": "cpu", "system": "Linux", "processor": "Intel(R) X", "capability": "AVX2", "threads": 1}
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        rows.append(connection, "environments", [place | {"environment": "e", "seen_at": NOON}])
+    with Store(database).read() as connection:
+        stored.write(connection, path)
+    monkeypatch.setattr(stored.resources, "analysis_text", lambda *_: path.read_text(encoding="utf-8"))
+
+
+def test_the_shipped_file_holds_facts_alone_and_comes_back(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived(crashed)
+    path = tmp_path / "timelines.csv"
+    ship(crashed, path, monkeypatch)
+    first = next(csv.DictReader(path.open(encoding="utf-8")))
+    assert (first["number"], first["versions"], first["match"]) == ("5", "2.5.1 2.6.0", "as_reported")
+    assert "dimensions" not in path.read_text(encoding="utf-8")
+    own = of(crashed, 5)
+    with Store(crashed).writer("test") as writer, writer.transaction() as connection:
+        stored.load(connection)
+    assert of(crashed, 5) == own  # an own one goes before it
+    say(crashed, "DELETE FROM timelines WHERE provenance = 'own'")
+
+    def facts(one: Segment) -> tuple[Any, ...]:
+        return one.versions, one.ending, one.what, one.runs, one.confirmed, one.match, one.flip, one.at_fix
+
+    shipped = of(crashed, 5)
+    assert shipped.provenance == "shipped"
+    assert list(map(facts, shipped.segments)) == list(map(facts, own.segments))
+
+
+def test_a_shipped_file_that_is_damaged_is_named(
+    crashed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    derived(crashed)
+    path = tmp_path / "timelines.csv"
+    ship(crashed, path, monkeypatch)
+    path.write_text(path.read_text(encoding="utf-8").replace("false", "perhaps"), encoding="utf-8")
+    with (
+        Store(crashed).writer("test") as writer,
+        pytest.raises(InputError, match="take this file from the release again"),
+        writer.transaction() as connection,
+    ):
+        stored.load(connection)
