@@ -47,6 +47,7 @@ def ended(how: str, number: int | None = None, stdout: str = "", stderr: str = "
         ("exited", 1, HEAD + SCRIPT + "ImportError: cannot import name 'a' from 'torch.nn' (x)\n", ("lacks_api", "torch.nn.a")),
         ("exited", 1, HEAD + SCRIPT + "ModuleNotFoundError: No module named 'torch.foo'\n", ("lacks_api", "torch.foo")),
         ("exited", 1, HEAD + SCRIPT + "ModuleNotFoundError: No module named 'torchvision'\n", ("cannot_run", "needs the package torchvision")),
+        ("exited", 1, HEAD + INSIDE + "torch._dynamo.exc.BackendCompilerFailed: backend='tvm' raised:\nModuleNotFoundError: No module named 'tvm'\n", ("cannot_run", "needs the package tvm")),
         ("exited", 1, HEAD + SCRIPT + "TypeError: stft() got an unexpected keyword argument 'a'\n", ("lacks_api", "stft(a=)")),
         ("exited", 1, HEAD + SCRIPT + NO_WORD + "\n", ("exception", "TypeError")),
         ("exited", 1, HEAD + SCRIPT + "RuntimeError: Unknown builtin op: aten::foo.\n", ("lacks_api", "torch.ops.aten.foo")),
