@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _TEXT = "SELECT title, body FROM items WHERE repo = ? AND number = ?"
 
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """An item that is looked for.
