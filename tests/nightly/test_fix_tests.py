@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from torch_embers.repro.link import link_repros
 
 from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
@@ -410,32 +409,6 @@ def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what
     facts.write_text("name,commit_sha\n1,2\n")
     with other.writer("test") as writer, writer.transaction() as connection, pytest.raises(InputError, match="anew"):
         shipped_fix_tests.load(connection)
-
-
-def test_a_candidate_whose_only_case_is_the_test_of_its_fix_is_linked_to_it(
-    one_test: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bank, "shipped", list)
-    with one_test.writer("test") as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO items BY NAME SELECT 123 AS number, 'pytorch/pytorch' AS repo, 'issue' AS kind, "
-            "'closed' AS state, 'wrong sum' AS title, 'The sum is wrong.' AS body, "
-            "['module: correctness (silent)'] AS labels, 'x' AS content_hash"
-        )
-        connection.execute(
-            "INSERT INTO components BY NAME SELECT 'pytorch/pytorch' AS repo, 123 AS number, 'data_path' AS component, "
-            "'aten' AS subcomponent, false AS strict, 'text' AS evidence, 'sum' AS detail"
-        )
-    link_repros(one_test, None, Silent())
-    told = "SELECT status, reason FROM extractions"
-    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
-    fails_before_and_passes_after(one_test)
-    classed(one_test)
-    link_repros(one_test, None, Silent())
-    assert rows(one_test.path, told) == [("fix_test", None)]
-    monkeypatch.setattr(bank, "counted_fix_tests", lambda _: [])
-    link_repros(one_test, None, Silent())
-    assert rows(one_test.path, told) == [("not_possible", "prose_only")]
 
 
 def test_of_a_test_with_more_variants_than_run_both_numbers_are_kept(one_test: Store) -> None:

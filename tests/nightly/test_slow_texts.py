@@ -1,7 +1,6 @@
 """Texts made to be slow: work grows with the length of a text, has an end, and what was left unread is recorded.
 
-Work is counted in characters read where the code counts them, so that these tests do not depend on the machine. Where
-only time tells, 8 times the text may take 40 times as long: linear takes 8 times, quadratic 64 times.
+8 times the text may take 40 times as long: linear takes 8 times, quadratic 64 times.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from torch_embers.repro.blocks import blocks
-from torch_embers.repro.complete import complete
-from torch_embers.repro.extract import ItemText, extract
-from torch_embers.repro.shell import scripts
 
 from support import rows
+from torch_embers.extract import reading, sessions
+from torch_embers.extract.blocks import blocks
+from torch_embers.extract.script import ReportText
 from torch_embers.link import relations
 from torch_embers.link.components import Components
 from torch_embers.link.references import read
@@ -69,11 +68,11 @@ def blank_lines_and_dots(size: int) -> list[str]:
     [
         pytest.param(lambda size: Components.load().by_path("a/" * 20 * size), id="a deep path"),
         pytest.param(lambda size: list(sessions.chunks(blank_lines_and_dots(size))), id="dots behind blank output"),
-        pytest.param(lambda size: list(scripts("python -c 'x\n" * size)), id="commands without an end"),
-        pytest.param(lambda size: list(scripts('python -c "x"\n' * size)), id="commands"),
-        pytest.param(lambda size: list(blocks("```\n" + "python <<E\nimport x\nE\n" * size)), id="heredocs"),
+        pytest.param(lambda size: blocks("```sh\n" + "python -c 'x\n" * size), id="commands without an end"),
+        pytest.param(lambda size: blocks("```sh\n" + 'python -c "x"\n' * size), id="commands"),
+        pytest.param(lambda size: blocks("```\n" + "python <<E\nimport x\nE\n" * size), id="heredocs"),
         pytest.param(
-            lambda size: complete("import torch\n" + "".join(f"x{n} = torch.ones({n})\n" for n in range(size // 3))),
+            lambda size: blocks("```\n" + "".join(f"x{n} = torch.ones({n})\n" for n in range(size // 3))),
             id="many names",
         ),
     ],
@@ -103,18 +102,11 @@ UNITS = {
 def test_time_grows_with_the_length_of_any_text(unit: str) -> None:
     def work(length: int) -> None:
         text = repeated(unit, length)
-        extract(ItemText(REPO, 1, text, text, ["torch " + text[: length // 3]] * 6))
+        reading.read(ReportText(REPO, 1, text, text, ["torch fails " + text[: length // 3]] * 6))
         read(text, repo=REPO, number=1)
         Components.load().by_text(text, text)
 
     assert grows_with_the_size(work, 8_000)
-
-
-@pytest.mark.parametrize("unit", ["the quick brown fox ", ">>> x\n"])
-def test_a_megabyte_is_over_the_budget(unit: str) -> None:
-    text = repeated(unit, 1_000_000)
-    found = extract(ItemText(REPO, 1, text, text, ["torch " + text[:300_000]] * 6))
-    assert (found.status, found.reason) == ("not_possible", "over_budget")
 
 
 def test_references_are_read_up_to_the_limits_and_the_rest_is_named() -> None:

@@ -59,7 +59,7 @@ def test_what_a_command_is_holds_its_folder_and_its_files(tmp_path: Path, monkey
 def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
     item = ("pytorch/pytorch", 7)
     near = replace(case_of("x = 1", name="pt8_near"), origin="curated", issues=(item,), relations={item: "sibling"})
-    same = replace(near, name="pt7_same", origin="extracted", relations={item: "same"})
+    same = replace(near, name="pt7_same", origin="fix_test", relations={item: "same"})
     found: list[Any] = [near, same]
     monkeypatch.setattr(subjects.bank, "load", lambda *_: found)
     store, wanted = Store(Path("none")), Settings()

@@ -64,7 +64,6 @@ BAD_META = [
     ({"fixed_in": 0}, "fixed_in must be a text"),
     ({"known_bad": ["2.5.0"], "fixed_in": "2.1.0"}, r"fixed_in 2.1.0, but known_bad has 2.5.0"),
     ({"finalise": "yes"}, "finalise must be true or false"),
-    ({"review": []}, "review must be a text"),
     ({"issues": ["pytorch/pytorch#1", "pytorch/pytorch#1"]}, "issues names one of them twice"),
     ({"signature": "wrong"}, "no signature"),
     ({"oracle": "magic"}, "oracle"),

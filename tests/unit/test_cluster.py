@@ -156,8 +156,8 @@ def test_a_folder_from_before_oracles_were_kept_is_taken(tmp_path: Path) -> None
 
 
 def test_a_node_gets_work_where_it_has_the_rules_the_builds_and_the_guarantees() -> None:
-    extracted = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "extracted")
-    hostile = replace(PLAN, request=replace(PLAN.request, cases=[extracted]))
+    strange = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "synthesized")
+    hostile = replace(PLAN, request=replace(PLAN.request, cases=[strange]))
     bare = replace(FACTS, proof=Proof({**dict.fromkeys(GUARANTEES, ""), "network": "no namespace"}, "here"))
     assert FACTS.lacks(PLAN) is None
     assert FACTS.lacks(hostile) is None
@@ -169,7 +169,7 @@ def test_a_node_gets_work_where_it_has_the_rules_the_builds_and_the_guarantees()
 
 @pytest.mark.parametrize(
     "name",
-    ["verdicts", "extraction", "fix_tests", "sandbox", "oracles", "builds", "refusals", "case_flags", "candidates"],
+    ["verdicts", "extract", "fix_tests", "sandbox", "oracles", "builds", "refusals", "case_flags", "candidates"],
 )
 def test_another_rule_of_any_kind_is_another_digest(tmp_path: Path, name: str) -> None:
     data, package = tmp_path / "data", tmp_path / "package"

@@ -7,7 +7,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from torch_embers.repro.rules_version import RULES_VERSION
 
 from torch_embers import judgements, resources
 from torch_embers.errors import InputError
@@ -212,8 +211,6 @@ def test_a_relation_alone_is_a_reading_of_a_case(given: Callable[..., None]) -> 
 def test_every_question_of_the_shipped_file_is_about_what_its_name_says() -> None:
     for row in judgements.ask("FROM judgements WHERE subject LIKE 'fix_test:%'"):
         assert re.fullmatch(r"fix_test:fix\d+_[0-9a-f]{8}_[0-9a-f]{4}_.+", row["subject"]), row
-    versions = judgements.ask("SELECT DISTINCT (facts -> 'rules')::INT AS v FROM judgements WHERE v IS NOT NULL")
-    assert all(0 < row["v"] <= RULES_VERSION for row in versions)
 
 
 def test_what_nobody_read_counts_as_no_reading_of_a_reader() -> None:

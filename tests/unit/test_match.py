@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
-from support import SHARED
 from torch_embers.extract.script import ReportText
 from torch_embers.timeline.match import matched, with_quoted_errors
 from torch_embers.timeline.model import Observation, Segment
 from torch_embers.timeline.segments import segments
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SPARSE = Observation("ok", printed="tensor([[1., 0., 0.],\n        [2., 0., 0.]])\n")
 DIES = Observation("signal", "SIGSEGV")
@@ -59,10 +62,8 @@ def fenced(text: str) -> str:
     return f"```\n{text}\n```\n"
 
 
-def test_the_constructed_reports_are_read_right() -> None:
-    path = SHARED / "reports" / "constructed.jsonl"
-    if not path.is_file():
-        pytest.skip("the constructed reports are not beside this checkout")
+def test_the_constructed_reports_are_read_right(shared_data: Path) -> None:
+    path = shared_data.parent / "reports" / "constructed.jsonl"
     found = {}
     for item in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         text = ReportText("pytorch/pytorch", item["number"], item["title"], item["body"])

@@ -47,24 +47,20 @@ class Block:
     """A piece of a text.
 
     Attributes:
-        text: as it stands, without its marks.
         line: 1-based, of its first line in the text.
         kind: what it is.
         heading: the last heading above it.
         before: the last line of prose above it.
-        code: the Python in it; empty where there is none.
-        outputs: what was printed, apart from code: by each statement of a session, or below a script.
+        code: the Python in it, without what it printed; empty where there is none.
         changes: what was done to get the code; lines of the code.
         error: where the parser stopped.
     """
 
-    text: str
     line: int
     kind: Kind
     heading: str
     before: str
     code: str = ""
-    outputs: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     error: str = ""
 
@@ -197,36 +193,31 @@ def _read(raw: _Raw) -> Iterator[Block]:
         return
     short = len(text) <= rules.load().limits.block_chars
     if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
-        chunks = tuple(sessions.chunks(lines))
-        code, changes = sessions.program(chunks)
-        outputs = tuple(chunk.output for chunk in chunks if chunk.output.strip())
-        yield Block(text, raw.line, "python", *place, code, outputs, changes)
+        yield Block(raw.line, "python", *place, *sessions.program(tuple(sessions.chunks(lines))))
         return
     inner = list(_in_commands(lines)) if "<<" in text or " -c" in text else []
     for number, code, command in inner:
         parsed = python_at_start(code)
         change = Change(0, command[:200], "", "The script inside a shell command.")
-        yield Block(code, raw.line + number, "python", *place, parsed.code, (), (change, *parsed.changes))
+        yield Block(raw.line + number, "python", *place, parsed.code, (change, *parsed.changes))
     if inner:
         return
     if raw.tag in tags.shell:
-        yield Block(text, raw.line, "shell", *place)
+        yield Block(raw.line, "shell", *place)
         return
     unmarked = raw.tag in ("indented", "bare")
     if not (unmarked or raw.tag in tags.python) or tags.other.search(text[:5000]):
-        yield Block(text, raw.line, "other", *place)
+        yield Block(raw.line, "other", *place)
         return
     head, shown = _before_traceback(lines)
     parsed = python_at_start(head)
     if parsed.code:
-        changes = parsed.changes
         output = "\n".join([parsed.rest, shown]).strip("\n")
-        if output:
-            changes = (*changes, Change(0, output[:200], "", "An output below the code is taken off."))
-        yield Block(text, raw.line, "python", *place, parsed.code, (output,) if output else (), changes)
-    elif not unmarked or shown:
-        kind: Kind = "broken" if parsed.error.startswith("line") and looks_like_program(head) else "output"
-        yield Block(text, raw.line, kind, *place, outputs=(text,), error=parsed.error)
+        taken = (Change(0, output[:200], "", "An output below the code is taken off."),) if output else ()
+        yield Block(raw.line, "python", *place, parsed.code, (*parsed.changes, *taken))
+    elif not unmarked:
+        broken = parsed.error.startswith("line") and looks_like_program(head)
+        yield Block(raw.line, "broken" if broken else "output", *place, error=parsed.error)
 
 
 def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:

@@ -19,15 +19,13 @@ from torch_embers.extract.syntax import parse, try_parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from torch_embers.extract.names import Use
-
 DEVICE = "embers_device"
 """Name of the device in a script that named an accelerator."""
 _ACCELERATOR = re.compile(r"(cuda|mps|xpu|hpu|npu|mtia|hip)(?::\d{1,2})?")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.(\w{1,20}Tensor)")
 _VALUE_BEHIND = re.compile(
     r"#[ \t]{0,4}(?:[-=]{1,2}>|prints?|returns?|outputs?|out|gives?|got)?:?[ \t]{0,4}"
-    r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d|True\b|False\b|nan\b|-?inf\b)"
+    r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d[\d.,e+-]{0,30}(?![a-zA-Z])|True\b|False\b|nan\b|-?inf\b)"
 )
 """A comment that shows what a call gives."""
 _ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
@@ -112,20 +110,20 @@ def in_f_strings(tree: ast.Module) -> set[int]:
 
 def missing(draft: Draft) -> list[str]:
     """Names that nothing defines and the header does not know, by their first use."""
-    return [name for name, use in undefined(draft.text, draft.tree).items() if not _import_of(name, use)]
+    return [name for name, taken in undefined(draft.text, draft.tree).items() if not _import_of(name, taken)]
 
 
-def _import_of(name: str, use: Use) -> str:
+def _import_of(name: str, taken: bool) -> str:
     """Line of the header for a name; a module's name counts where something is taken from it."""
     line = rules.load().imports.get(name, "")
-    return line if use.attributes or not line.startswith("import ") else ""
+    return line if taken or not line.startswith("import ") else ""
 
 
 def add_header(draft: Draft, arguments: str) -> None:
     """Imports that were left out, a seed, the device and the command's arguments."""
     reason = "An import that the report leaves out."
     used = undefined(draft.text, draft.tree)
-    lines = {line: reason for name, use in used.items() if (line := _import_of(name, use))}
+    lines = {line: reason for name, taken in used.items() if (line := _import_of(name, taken))}
     seed = 'int(os.environ.get("EMBERS_SEED", "0"))'
     full = {*aliases(draft.tree).values(), *(line.split()[1] for line in lines)}
     header = [("import os", "For the seed."), ("import torch", "For the seed.")]

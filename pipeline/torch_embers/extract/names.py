@@ -6,7 +6,6 @@ import ast
 import builtins
 import symtable
 import warnings
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,21 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _KNOWN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__spec__", "__builtins__", "__annotations__"}
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """How an undefined name is used.
-
-    Attributes:
-        line: 1-based, of its first use.
-        attributes: what is taken from it: ``x.attribute``.
-        called: whether it is called.
-    """
-
-    line: int
-    attributes: frozenset[str]
-    called: bool
 
 
 _KEPT = 8
@@ -41,10 +25,13 @@ def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
-def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
+def undefined(text: str, tree: ast.Module) -> dict[str, bool]:
     """Names that are used somewhere and bound nowhere, in order of their first use.
 
     The order of statements is not looked at: a name bound anywhere at module level counts as bound.
+
+    Returns:
+        Whether something is taken from the name: ``x.attribute``.
 
     Raises:
         SyntaxError: the text parses but has no symbol table (a ``return`` outside of a function, for instance).
@@ -60,7 +47,12 @@ def undefined(text: str, tree: ast.Module) -> dict[str, Use]:
         raise SyntaxError(str(error)) from error
     if not free:
         return {}
-    return dict(sorted(_uses(tree, free).items(), key=lambda entry: entry[1].line))
+    uses = [node for node in nodes(tree) if isinstance(node, ast.Name) and node.id in free]
+    owners = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Attribute)}
+    taken: dict[str, bool] = {}
+    for use in sorted(uses, key=lambda node: node.lineno):
+        taken[use.id] = taken.get(use.id, False) or id(use) in owners
+    return taken
 
 
 def too_early(tree: ast.Module) -> list[str]:
@@ -91,23 +83,6 @@ def _free(table: symtable.SymbolTable) -> set[str]:
                 free.add(symbol.get_name())
         waiting.extend(scope.get_children())
     return free
-
-
-def _uses(tree: ast.Module, free: set[str]) -> dict[str, Use]:
-    lines: dict[str, int] = {}
-    attributes: dict[str, set[str]] = {name: set() for name in free}
-    called: set[str] = set()
-    for node in nodes(tree):
-        match node:
-            case ast.Name(id=name) if name in free:
-                lines[name] = min(lines.get(name, node.lineno), node.lineno)
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in free:
-                attributes[name].add(attribute)
-            case ast.Call(func=ast.Name(id=name)) if name in free:
-                called.add(name)
-            case _:
-                continue
-    return {name: Use(line, frozenset(attributes[name]), name in called) for name, line in lines.items()}
 
 
 @lru_cache(maxsize=_KEPT)
@@ -171,15 +146,6 @@ def aliases(tree: ast.Module) -> Mapping[str, str]:
             case _:
                 continue
     return full
-
-
-def star_imports(tree: ast.Module) -> frozenset[str]:
-    """Modules of ``from module import *``."""
-    return frozenset(
-        node.module or ""
-        for node in nodes(tree)
-        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names)
-    )
 
 
 def dotted(node: ast.AST, known: Mapping[str, str]) -> str:

@@ -84,7 +84,7 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[Change, ...]]:
         tree = try_parse(chunk.code + "\n")
         code = chunk.code
         if tree is None:
-            mended = python_at_start(code)
+            mended = python_at_start(code, whole=True)
             code, tree = mended.code.rstrip("\n"), try_parse(mended.code) if mended.code else None
             changes += [replace(change, line=number + max(change.line - 1, 0)) for change in mended.changes]
         error = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2].strip()

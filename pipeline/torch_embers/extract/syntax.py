@@ -92,11 +92,12 @@ def _check_depth(text: str) -> None:
             raise _stopped("nested too deeply", number)
 
 
-def python_at_start(text: str) -> Parsed:
+def python_at_start(text: str, *, whole: bool = False) -> Parsed:
     """Find the program that a block begins with.
 
     Args:
         text: a block without its marks.
+        whole: whether all of it is meant as code, so that a bare value is no output.
 
     Returns:
         The program and what follows it; no code where the block does not begin with a program.
@@ -117,7 +118,7 @@ def python_at_start(text: str) -> Parsed:
             stop = error
         else:
             code = "\n".join(lines)
-            return Parsed(code, "", tuple(changes)) if is_program(tree) else Parsed("", text, error="values alone")
+            return Parsed(code, "", tuple(changes)) if whole or is_program(tree) else Parsed("", text)
         at = min(max(stop.lineno or 1, 1), len(lines)) - 1
         if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)) or _comment_out(lines, at, changes):
             continue

@@ -24,21 +24,21 @@ def sentence(timeline: Timeline) -> str:
     What a script that crashed or did as reported no longer does is called gone only where enough runs say so.
     """
     groups = _groups(timeline.segments)
-    about = f"The report is about {timeline.device}; on the CPU: " if timeline.device else ""
+    subject = f"The report is about {timeline.device}; on the CPU its script" if timeline.device else SUBJECT
     if not groups:
-        return f"{about}{SUBJECT} runs on none of {_releases(timeline.segments)}: {_gap(timeline.segments[0])}"
+        return f"{subject} runs on none of {_releases(timeline.segments)}: {_gap(timeline.segments[0])}"
     if len(groups) == 1:
-        return about + _alike(groups[0], timeline)
+        return f"{subject} {_alike(groups[0], timeline)}"
     if len(groups) > 3:
-        changes = (
-            f"{SUBJECT} changes its behaviour {len(groups) - 1} times: {_does(groups[0][-1])} on {_span(groups[0])}"
+        times = f"changes its behaviour {len(groups) - 1} times"
+        return (
+            f"{subject} {times}: it {_does(groups[0][-1])} on {_span(groups[0])}; ...; {_since(groups[-1], groups[-2])}"
         )
-        return f"{about}{changes}; ...; {_since(groups[-1], groups[-2])}"
     first = groups[0][-1]
-    opening = f"{SUBJECT}: {first.what}" if first.ending == "signal" else f"{SUBJECT} {_does(first)}"
+    opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {_does(first)}"
     clauses = [f"{opening} on {_span(groups[0])}"]
     clauses += [f"{_does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
-    return about + "; ".join((*clauses, _since(groups[-1], groups[-2])))
+    return "; ".join((*clauses, _since(groups[-1], groups[-2])))
 
 
 def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
@@ -55,7 +55,7 @@ def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
-    """The sentence where nothing changes."""
+    """The sentence where nothing changes, without its subject."""
     last = group[-1]
     count = sum(len(segment.versions) for segment in group)
     gaps = [segment for segment in timeline.segments if segment.ending in GAPS]
@@ -63,23 +63,26 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     where += f" on which it runs ({len(_versions(gaps))} left out: {_gap(gaps[0])})" if gaps else ""
     if last.match == "other":
         neither = "that is neither what was reported nor what was expected"
-        return f"{SUBJECT} behaves the same {where}: it {_does(last)}; {neither}"
-    return f"{SUBJECT} {_does(last)} {where}"
+        return f"behaves the same {where}: it {_does(last)}; {neither}"
+    return f"{_does(last)} {where}"
 
 
 def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
+    does = _does(last)
+    if does == _does(bad):
+        does = {"ok": "prints something else", "exception": f"raises another {last.what}"}.get(last.ending, does)
     crashed = bad.ending == "signal"
     if not crashed and bad.match != "as_reported":
-        return f"since {group[0].versions[0]} it {_does(last)}"
+        return f"since {group[0].versions[0]} it {does}"
     if last.ending == MIXED:
-        return f"on {_span(group)} it {_does(last)}"
+        return f"on {_span(group)} it {does}"
     if not last.confirmed:
         runs = f"{last.runs} run" + "s" * (last.runs != 1)
-        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {_does(last)}"
+        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {does}"
     gone = f"0 of {last.runs} runs {'crash' if crashed else 'do as reported'}"
-    return f"since {group[0].versions[0]} it {_does(last)} ({gone})"
+    return f"since {group[0].versions[0]} it {does} ({gone})"
 
 
 def _does(segment: Segment) -> str:
@@ -161,7 +164,7 @@ def details(timeline: Timeline) -> list[str]:
             continue
         if before is not None and segment.flip:
             is_at = (
-                "" if segment.at_fix is None else ", not" * (not segment.at_fix) + " at the release of the known fix"
+                "" if segment.at_fix is None else f",{' not' * (not segment.at_fix)} at the release of the known fix"
             )
             lines.append(f"  {segment.flip} changes{is_at}")
             lines += [f"  {line}" for line in _difference(before.shown, segment.shown)]

@@ -1,0 +1,117 @@
+"""A timeline in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torch_embers.timeline.model import Segment, Timeline
+from torch_embers.timeline.sentence import details, sentence, strip
+
+OLD, NEW = ("1.13.1", "2.0.1", "2.6.0"), ("2.7.1", "2.8.0")
+
+
+def crash(**more: Any) -> Segment:
+    return Segment(OLD, "signal", "SIGSEGV", match="as_reported", evidence="'segfault': title", **more)
+
+
+def error(**more: Any) -> Segment:
+    values: dict[str, Any] = {"match": "other", "flip": "ending", "runs": 11, "shown": "ValueError: bad size"} | more
+    return Segment(NEW, "exception", "ValueError", **values)
+
+
+def prints(match: str | None, versions: tuple[str, ...] = OLD + NEW, **more: Any) -> Segment:
+    return Segment(versions, "ok", "", match=match, **more)  # type: ignore[arg-type]
+
+
+def line(*segments: Segment, device: str = "") -> Timeline:
+    return Timeline("pytorch/pytorch", 1, "a1", "e", segments, device)
+
+
+GAP = Segment(("2.7.1",), "lacks_api", "torch.foo")
+SENTENCES = [
+    (
+        line(crash(), error(confirmed=True)),
+        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; since 2.7.1 it raises ValueError (0 of 11 runs crash)",
+    ),
+    (
+        line(crash(), error(runs=2)),
+        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; not seen again in 2 runs on 2.8.0; since 2.7.1 it raises "
+        "ValueError",
+    ),
+    (
+        line(crash(), error(match="as_expected", confirmed=True)),
+        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; since 2.7.1 it raises the expected ValueError (0 of 11 runs "
+        "crash)",
+    ),
+    (line(prints("as_reported")), "The report's script prints the reported value on all 5 releases"),
+    (
+        line(prints("as_reported", OLD), GAP, prints("as_reported", ("2.8.0",))),
+        "The report's script prints the reported value on all 4 releases on which it runs (1 left out: lacks torch.foo)",
+    ),
+    (
+        line(prints("other")),
+        "The report's script behaves the same on all 5 releases: it ends without an error; that is neither what was "
+        "reported nor what was expected",
+    ),
+    (
+        line(prints("other", OLD), prints("as_expected", NEW, flip="value")),
+        "The report's script ends without an error on 1.13.1 to 2.6.0; since 2.7.1 it prints the expected value",
+    ),
+    (
+        line(prints("as_reported", OLD), prints("as_expected", NEW, flip="value", runs=4, confirmed=True)),
+        "The report's script prints the reported value on 1.13.1 to 2.6.0; since 2.7.1 it prints the expected value (0 of 4 "
+        "runs do as reported)",
+    ),
+    (
+        line(prints(None, OLD), prints(None, NEW, flip="value"), device="cuda"),
+        "The report is about cuda; on the CPU its script ends without an error on 1.13.1 to 2.6.0; since 2.7.1 it prints "
+        "something else",
+    ),
+    (
+        line(crash(), *(prints("other", (f"2.{minor}.0",), flip="value") for minor in (9, 10, 11))),
+        "The report's script changes its behaviour 3 times: it dies by SIGSEGV, as reported on 1.13.1 to 2.6.0; ...; since "
+        "2.11.0 it prints something else",
+    ),
+    (line(GAP), "The report's script runs on none of 1 release: lacks torch.foo"),
+    (
+        line(prints("other", OLD), prints("other", NEW, flip="wording")),
+        "The report's script behaves the same on all 5 releases: it ends without an error; that is neither what was "
+        "reported nor what was expected",
+    ),
+]
+
+
+@pytest.mark.parametrize(("timeline", "said"), SENTENCES, ids=[said[-40:] for _, said in SENTENCES])
+def test_a_timeline_is_one_sentence(timeline: Timeline, said: str) -> None:
+    assert sentence(timeline) == said
+
+
+def test_a_gone_crash_is_never_claimed_without_enough_runs() -> None:
+    said = sentence(line(crash(), error(runs=3)))
+    assert "0 of" not in said
+    assert "not seen again in 3 runs" in said
+
+
+def test_the_strip_has_a_letter_for_each_release_and_fits_a_terminal() -> None:
+    assert strip(line(crash(), error())) == "1.13.1 RRR|aa 2.8.0  R SIGSEGV, a ValueError"
+    assert strip(line(prints("as_reported", OLD), GAP, prints("as_expected", ("2.8.0",), flip="value"))) == (
+        "1.13.1 RRR-|E 2.8.0  R ok, - lacks torch.foo, E ok"
+    )
+    long = line(Segment(OLD, "exception", "E" * 90, match="other"))
+    assert len(strip(long)) == 80
+
+
+def test_the_details_show_what_changes_at_each_flip() -> None:
+    known = details(line(crash(shown="RuntimeError: x"), error(at_fix=True)))
+    assert known == [
+        "1.13.1 to 2.6.0: dies by SIGSEGV, as reported ('segfault': title)",
+        "  ending changes, at the release of the known fix",
+        "  @@ -1 +1 @@",
+        "  -RuntimeError: x",
+        "  +ValueError: bad size",
+        "2.7.1 to 2.8.0: raises ValueError",
+    ]
+    assert "  ending changes, not at the release of the known fix" in details(line(crash(), error(at_fix=False)))
+    assert details(line(GAP)) == ["2.7.1: lacks torch.foo"]
