@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -203,16 +202,3 @@ def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:
     runs = {"2.13.0": [Observation("ok"), DIES]}
     [found] = matched(segments(runs), runs, report("segmentation fault"))
     assert (found.ending, found.match) == ("mixed", "as_reported")
-
-
-@pytest.mark.parametrize(
-    "part", ["tensor([1.5, ", "```\n", "x `1.5` ", "# Expected\n", "RuntimeError: a b c d ", "> ", "((("]
-)
-def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
-    def seconds(times: int) -> float:
-        start = time.process_time()
-        of(BUG, report(part * times))
-        of(Observation("ok", printed=PRINTED * 50), report(part * times))
-        return time.process_time() - start
-
-    assert seconds(2000) < 40 * seconds(200) + 0.1
