@@ -83,7 +83,11 @@ def test_a_run_of_own_cases_without_a_database_says_that_nothing_was_kept(
         ("advisory", "CVE-2025-55554", "did you mean cve_2025_55554_nan_to_num_long?"),
         ("advisory", "pt83149", "did you mean `embers run pt83149_bfloat16_sum_transposed`?"),
         (None, "pt83149_bfloat_sum_transposed.py", "did you mean pt83149_bfloat16_sum_transposed?"),
-        (None, "4611686018427387904", "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report"),
+        (
+            None,
+            "4611686018427387904",
+            "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report",
+        ),
     ],
 )
 def test_a_name_that_means_no_case_is_answered_with_what_to_call_instead(kind: Any, name: str, said: str) -> None:
