@@ -48,6 +48,8 @@ def ended(how: str, number: int | None = None, stdout: str = "", stderr: str = "
         ("exited", 1, HEAD + SCRIPT + "ModuleNotFoundError: No module named 'torch.foo'\n", ("lacks_api", "torch.foo")),
         ("exited", 1, HEAD + SCRIPT + "ModuleNotFoundError: No module named 'torchvision'\n", ("cannot_run", "needs the package torchvision")),
         ("exited", 1, HEAD + INSIDE + "torch._dynamo.exc.BackendCompilerFailed: backend='tvm' raised:\nModuleNotFoundError: No module named 'tvm'\n", ("cannot_run", "needs the package tvm")),
+        ("exited", 1, HEAD + INSIDE + "RuntimeError: Python 3.11+ not yet supported for torch.compile\n", ("lacks_api", "torch.compile for this Python")),
+        ("exited", 1, HEAD + INSIDE + "torch.onnx.errors.OnnxExporterError: Module onnx is not installed!\n", ("cannot_run", "needs a package that is not installed")),
         ("exited", 1, HEAD + SCRIPT + "TypeError: stft() got an unexpected keyword argument 'a'\n", ("lacks_api", "stft(a=)")),
         ("exited", 1, HEAD + SCRIPT + NO_WORD + "\n", ("exception", "TypeError")),
         ("exited", 1, HEAD + SCRIPT + "RuntimeError: Unknown builtin op: aten::foo.\n", ("lacks_api", "torch.ops.aten.foo")),
