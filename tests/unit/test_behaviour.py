@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.timeline.behaviour import behaviour, kind_of_flip, same, words
+from torch_embers.timeline.behaviour import behaviour, kind_of_flip, same, showing, words
 from torch_embers.timeline.model import ENDINGS, Observation
 from torch_embers.timeline.segments import segments
 
@@ -160,3 +160,14 @@ def test_same_is_reflexive_and_symmetric(one: list[Observation], other: list[Obs
 @given(TEXTS)
 def test_normalising_twice_changes_nothing(text: str) -> None:
     assert words(" ".join(words(text))) == words(text)
+
+
+def test_a_run_shows_what_the_bad_runs_show_although_random_numbers_follow_the_seed() -> None:
+    bad = [Observation("ok", printed=f"loss {0.5 + seed} at 0x{seed}f0\n", seed=seed) for seed in (0, 1)]
+    other = Observation("ok", printed="loss 7.25 at 0x1f0\n", seed=0)
+    assert showing([*bad, other], bad) == 2
+
+
+def test_a_crash_is_shown_by_any_signal() -> None:
+    bad = [Observation("signal", "SIGSEGV", printed="a\n")]
+    assert showing([Observation("signal", "SIGABRT"), Observation("ok", printed="a\n")], bad) == 1

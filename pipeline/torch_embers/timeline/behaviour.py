@@ -13,6 +13,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch_embers.timeline.model import LOUD
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -255,6 +257,19 @@ def kind_of_flip(one: Behaviour, other: Behaviour) -> Flip | None:
 def same(one: Behaviour, other: Behaviour) -> bool:
     """Whether two behaviours are equal."""
     return kind_of_flip(one, other) is None
+
+
+def showing(runs: Sequence[Observation], bad: Sequence[Observation]) -> int:
+    """How many runs do as those of ``bad``: crash by any signal, or do as the first of them with the same seed."""
+    first = {run.seed: run for run in reversed(bad)}
+
+    def shows(run: Observation) -> bool:
+        other = first.get(run.seed, bad[0])
+        if other.ending in LOUD:
+            return run.ending == other.ending
+        return kind_of_flip(behaviour([run]), behaviour([other])) in (None, "wording")
+
+    return sum(map(shows, runs))
 
 
 def _prints_alike(one: Sequence[Token], other: Sequence[Token]) -> bool:

@@ -15,6 +15,8 @@ ENDINGS: tuple[Ending, ...] = get_args(Ending)
 MIXED = "mixed"
 GAPS: frozenset[str] = frozenset({"lacks_api", "cannot_run"})
 """Endings that say nothing about the behaviour: the build is left out of the segments."""
+LOUD: frozenset[str] = frozenset({"signal", "timeout"})
+"""Endings that are wrong whatever the report says."""
 
 
 @dataclass(frozen=True, slots=True)

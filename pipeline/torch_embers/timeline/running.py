@@ -24,7 +24,8 @@ from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.sandbox.runner import Attempt, Worker, drive
 from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
-from torch_embers.timeline.model import GAPS, Observation
+from torch_embers.timeline.behaviour import showing
+from torch_embers.timeline.model import GAPS, LOUD, Observation
 from torch_embers.timeline.observe import limits, observe
 
 if TYPE_CHECKING:
@@ -276,11 +277,7 @@ class Runs:
                 for identity, build in self._builds.items()
                 if self._environments[identity] == environment
             }
-            bad = [
-                version
-                for version, ending, match in own[:-1]
-                if ending in ("signal", "timeout") or match == "as_reported"
-            ]
+            bad = [version for version, ending, match in own[:-1] if ending in LOUD or match == "as_reported"]
             if bad and own[-1][2] != "as_reported" and bad[-1] in here and own[-1][0] in here:
                 pairs.append(Gone(by_hash[script], here[bad[-1]], here[own[-1][0]]))
         return pairs
@@ -298,7 +295,8 @@ class Runs:
         control = series(size, FIRST)
         if todo := [Todo(program, gone.bad, place, afresh) for place in control if place not in bad]:
             return todo
-        hits = sum(alike(bad[place], shown) for place in control)
+        runs = [bad[place] for place in control]
+        hits = showing(runs, runs)
         asked = needed(hits, size, rules, by_start=by_start)
         clean = self.seen[program.hash, gone.clean.identity]
         places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]

@@ -15,7 +15,8 @@ from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import judged, match
-from torch_embers.timeline.model import GAPS, Observation, Segment
+from torch_embers.timeline.behaviour import showing
+from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
 from torch_embers.timeline.segments import segments
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 OWN = "own"
-LOUD = frozenset({"signal", "timeout"})
-"""Endings that are wrong whatever the report says."""
 AT_ONCE = 100
 """Items whose observations are held in memory at one time."""
 CUT_KNOWN_TO = timedelta(days=20)
@@ -146,10 +145,11 @@ def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]]) -> l
 
 def _enough(bad: Sequence[Run], clean: Sequence[Run]) -> bool:
     """Whether both batches have as many clean runs as the hit rate on the bad side asks for (data/verdicts.toml)."""
-    ends = [run.seen.ending for run in bad if run.batch == 1]
-    hits = sum(end in LOUD for end in ends) or ends.count(ends[0])
-    asked = runs_needed(hits, len(ends), Rules.load())
-    return asked is not None and all(sum(run.batch == batch for run in clean) >= asked for batch in (1, 2))
+    control = [run.seen for run in bad if run.batch == 1]
+    asked = runs_needed(showing(control, control), len(control), Rules.load())
+    if asked is None or showing([run.seen for run in clean], control):
+        return False
+    return all(sum(run.batch == batch for run in clean) >= asked for batch in (1, 2))
 
 
 def known_fix(release: str | None, versions: Sequence[str] | None, day: str | None) -> Fix | None:
