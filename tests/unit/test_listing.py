@@ -144,7 +144,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
     "embers second-opinion": lambda: second_opinion_text.as_table(
-        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=()))
+        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=(), timeline=None))
     ),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
