@@ -22,6 +22,7 @@ from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats as audit_formats
 from torch_embers.builds.registry import Build
+from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
 from torch_embers.run import release, reports, second_opinion, second_opinion_text
@@ -144,7 +145,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
     "embers second-opinion": lambda: second_opinion_text.as_table(
-        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=()))
+        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=(), timeline=None))
     ),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
@@ -157,6 +158,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
     "embers advisories": lambda: osv.document(advisories.executed()[0], advisories.load())["database_specific"],
+    "embers judge": lambda: Judgement.model_fields,
     "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }
 """What commands print that take a sandbox, builds or minutes."""

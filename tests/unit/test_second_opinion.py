@@ -272,7 +272,7 @@ WANTED = re.compile(r"https://redirect\.github\.com/")
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_titles_evidence_details_and_scripts_stay_text_where_the_opinion_is_pasted(text: str) -> None:
-    facts = {"title": text, "closing_evidence": text, "closing_reference": text, "state": "closed"}
+    facts: dict[str, Any] = {"title": text, "closing_evidence": text, "closing_reference": text, "state": "closed"}
     item = report({"own": "YYn", "sibling": "YY-"}, **facts)
     loud = [replace(one, detail=text, environment=f"cpu, {text}", control_build=text) for one in item.verdicts]
     item = replace(item, verdicts=loud)

@@ -199,8 +199,8 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS)
         gold, predictions, links, cases, statuses, fix_tests = (ask(query) for query in queries)
         script = next(map(script_from, ask(_SCRIPT)), None)
-        found = timeline_of(connection, repo, number)
-        timeline = found and placed(found, places(connection))
+        own = timeline_of(connection, repo, number)
+        timeline = own and placed(own, places(connection))
         review = review_of(ask)
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}

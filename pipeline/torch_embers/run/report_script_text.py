@@ -43,7 +43,7 @@ def answer(number: int, script: Script | NoScript | None, timeline: Timeline | N
         return sentence(timeline)
     if isinstance(script, NoScript):
         return f"No script: {script.detail}"
-    about = f"The report is about {script.device}; on the CPU: " if script and script.device else ""
+    about = f"The report is about {script.device}. " if script and script.device else ""
     return f"{about}The report's script has not run yet: `embers run {number}`" if script else ""
 
 
