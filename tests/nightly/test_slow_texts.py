@@ -68,9 +68,6 @@ def blank_lines_and_dots(size: int) -> list[str]:
     [
         pytest.param(lambda size: Components.load().by_path("a/" * 20 * size), id="a deep path"),
         pytest.param(lambda size: list(sessions.chunks(blank_lines_and_dots(size))), id="dots behind blank output"),
-        pytest.param(lambda size: blocks("```sh\n" + "python -c 'x\n" * size), id="commands without an end"),
-        pytest.param(lambda size: blocks("```sh\n" + 'python -c "x"\n' * size), id="commands"),
-        pytest.param(lambda size: blocks("```\n" + "python <<E\nimport x\nE\n" * size), id="heredocs"),
         pytest.param(
             lambda size: blocks("```\n" + "".join(f"x{n} = torch.ones({n})\n" for n in range(size // 3))),
             id="many names",

@@ -13,6 +13,7 @@ import pytest
 
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import Recorded, case_of, case_text
+from torch_embers.builds import work
 from torch_embers.builds.registry import Registry
 from torch_embers.cli.runs import run
 from torch_embers.errors import InputError, StoreMissingError
@@ -21,7 +22,7 @@ from torch_embers.report import rules
 from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
 from torch_embers.repro.case import shipped
-from torch_embers.run import command, reports, work
+from torch_embers.run import command, reports
 from torch_embers.run.item_report import ItemReport, headline
 from torch_embers.run.matrix import Entry, as_junit, changes, preferred
 from torch_embers.run.recheck import Recheck
@@ -82,7 +83,11 @@ def test_a_run_of_own_cases_without_a_database_says_that_nothing_was_kept(
         ("advisory", "CVE-2025-55554", "did you mean cve_2025_55554_nan_to_num_long?"),
         ("advisory", "pt83149", "did you mean `embers run pt83149_bfloat16_sum_transposed`?"),
         (None, "pt83149_bfloat_sum_transposed.py", "did you mean pt83149_bfloat16_sum_transposed?"),
-        (None, "4611686018427387904", "`embers matrix` lists the cases, `embers link-repros` makes more"),
+        (
+            None,
+            "4611686018427387904",
+            "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report",
+        ),
     ],
 )
 def test_a_name_that_means_no_case_is_answered_with_what_to_call_instead(kind: Any, name: str, said: str) -> None:
