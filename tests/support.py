@@ -231,6 +231,7 @@ from types import SimpleNamespace
 __version__ = "{version}"
 version = SimpleNamespace(git_version="{commit}", cuda=None, debug=False)
 cuda = SimpleNamespace(is_available=lambda: False)
+set_num_threads = manual_seed = lambda number: None
 backends = SimpleNamespace()
 """
 """A torch that can say what it is and nothing else."""

@@ -24,8 +24,11 @@ from torch_embers.json_output import as_json
 from torch_embers.run import matrix, second_opinion_text
 from torch_embers.run import second_opinion as opinions
 from torch_embers.run.item_report import report_of
+from torch_embers.run.report_scripts import Told
 from torch_embers.search import command as search_command
 from torch_embers.store.listing import ItemFilter, list_items
+from torch_embers.timeline.item_script import of_report
+from torch_embers.timeline.stored import timeline_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -110,6 +113,18 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         if not found:
             raise InputError(f"no verdict of a case {case!r}: `show` and `search` name the cases of an item")
         return found
+
+    @tool
+    def timeline(
+        number: Annotated[int, Field(ge=1, description="Of an issue.")],
+    ) -> dict[str, Any]:
+        """What the script of a report does on which releases: one sentence, and the segments of equal behaviour."""
+        with store.read() as connection:
+            known = timeline_of(connection, repo, number)
+            if known is None:
+                of_report(connection, repo, number)  # says why there is no script, where that is so
+                raise InputError(f"the script of #{number} has not run: `embers run {number}` runs it")
+        return Told(number, known, "").row()
 
     @tool
     def second_opinion(

@@ -107,11 +107,11 @@ INSERT INTO runs VALUES
     ('x7', '2.9.1@a', 'e1', 'hostile', 0, 0, false, 'reproduced', '{SECRET}', NULL, 1, NULL, 'exited',
      '', '', 0.5, 0.4, 1000, 'z', 7, [], '2024-03-01', '', 'cgroup', '6.18.44-{PERSON}');
 INSERT INTO timelines VALUES
-    ('{REPO}', 1, 's1', 'e1', 0, ['2.9.1'], 'signal', 'SIGSEGV', '{SECRET}', 3, false, 'as_reported', '{SECRET}', NULL, NULL, 'own', '2024-03-01'),
-    ('{REPO}', 1, 's1', 'e1', 1, ['2.10.0'], 'ok', '', '{SECRET}', 11, true, 'as_expected', '{SECRET}', 'ending', true, 'own', '2024-03-01'),
-    ('{REPO}', 1, 's0', 'e9', 0, ['2.8.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'shipped', '2024-02-01'),
-    ('{REPO}', 2, 's2', 'e1', 0, ['2.10.0'], 'cannot_run', 'no file /home/{PERSON}/x.py', '', 1, false, NULL, '', NULL, NULL, 'own', '2024-03-01'),
-    ('{REPO}', {GONE}, 's3', 'e1', 0, ['2.10.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'own', '2024-03-01');
+    ('{REPO}', 1, 's1', 'e1', NULL, 0, ['2.9.1'], 'signal', 'SIGSEGV', '{SECRET}', 3, false, 'as_reported', '{SECRET}', NULL, NULL, 'own', '2024-03-01'),
+    ('{REPO}', 1, 's1', 'e1', NULL, 1, ['2.10.0'], 'ok', '', '{SECRET}', 11, true, 'as_expected', '{SECRET}', 'ending', true, 'own', '2024-03-01'),
+    ('{REPO}', 1, 's0', 'e9', 'cuda', 0, ['2.8.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'shipped', '2024-02-01'),
+    ('{REPO}', 2, 's2', 'e1', NULL, 0, ['2.10.0'], 'cannot_run', 'no file /home/{PERSON}/x.py', '', 1, false, NULL, '', NULL, NULL, 'own', '2024-03-01'),
+    ('{REPO}', {GONE}, 's3', 'e1', NULL, 0, ['2.10.0'], 'ok', '', '', 1, false, 'other', '', NULL, NULL, 'own', '2024-03-01');
 INSERT INTO status_history VALUES
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'undecided', NULL, '{STATUS_EVIDENCE}', '2024-03-02', 'own', NULL),
     ('{REPO}', 1, 'cpu', '2.10.0@b', 'fixed', 'undecided', '{STATUS_EVIDENCE}', '2024-03-03', 'own', NULL),

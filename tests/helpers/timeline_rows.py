@@ -75,10 +75,10 @@ def add_timeline(
     provenance: str = "own",
 ) -> None:
     """Write the segments of an item."""
-    more = {"repo": repo, "device": script.device or None}
-    rows.append(
-        connection, "timelines", [row | more for row in segment_rows(number, script.hash, segments, provenance)]
-    )
+    same = {"repo": repo, "number": number, "script": script.hash, "device": script.device or None}
+    same |= {"environment": "e", "provenance": provenance, "decided_at": NOON}
+    made = [asdict(one) | {"versions": list(one.versions), "place": place} for place, one in enumerate(segments)]
+    rows.append(connection, "timelines", [one | same for one in made])
 
 
 def put(
@@ -104,17 +104,6 @@ def put(
             read = {"disposition": disposition, "evidence": "e", "annotator_kind": "human", "annotator": "a"}
             rows.append(connection, "dispositions", [key | read | {"confidence": 1.0, "source": "test"}])
     return script.hash
-
-
-def segment_rows(
-    number: int, script: str, segments: Sequence[Segment], provenance: str = "own"
-) -> list[dict[str, Any]]:
-    """Rows of the table ``timelines``."""
-    own = {"repo": REPO, "number": number, "script": script, "environment": "e", "provenance": provenance}
-    return [
-        own | {"decided_at": NOON, "place": place} | asdict(segment) | {"versions": list(segment.versions)}
-        for place, segment in enumerate(segments)
-    ]
 
 
 def observe(database: Path, script: str, version: str, *, batch: int = 1) -> None:

@@ -17,6 +17,7 @@ pytest.importorskip("mcp")
 from mcp import StdioServerParameters, stdio_client
 from mcp.client import Client
 
+from helpers.timeline_rows import crashed, ended, put
 from support import run_embers
 from torch_embers import mcp_server
 from torch_embers.store.store import Store
@@ -61,7 +62,7 @@ def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
         return (await client.list_tools()).tools
 
     tools = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "second_opinion", "audit"}
+    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "timeline", "second_opinion", "audit"}
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
 
 
@@ -75,6 +76,17 @@ def test_an_item_its_verdicts_and_an_audit_are_answered(catalog_database: Path) 
     assert len(whole["findings"]) > len(met["findings"])
 
 
+def test_a_timeline_is_answered_by_its_sentence(database: Path) -> None:
+    put(database, 5, [crashed("2.5.1", "2.6.0"), ended("2.7.1")])
+    put(database, 6, code="x = 6")
+    known, other = called(database, ("timeline", {"number": 5}), ("timeline", {"number": 6}))
+    found = answer(known)
+    assert found["sentence"].startswith("The report's script: SIGSEGV on 2.5.1 to 2.6.0; since 2.7.1 it prints")
+    assert [segment["versions"] for segment in found["segments"]] == [["2.5.1", "2.6.0"], ["2.7.1"]]
+    assert other.is_error
+    assert "`embers run 6`" in other.content[0].text
+
+
 @pytest.mark.parametrize("number", [83149, 84577])
 def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
     [given] = map(answer, called(catalog_database, ("second_opinion", {"number": number})))
@@ -86,6 +98,7 @@ def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: P
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("show", {"number": 1}, "1"),
     ("show", {"number": 0}, "number"),
+    ("timeline", {"number": 1}, "nobody has read pytorch/pytorch#1 for a script"),
     ("second_opinion", {"number": 1}, "1"),
     ("second_opinion", {"number": "one"}, "number"),
     ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.timeline.behaviour import behaviour, kind_of_flip, same, tokens, words
+from torch_embers.timeline.behaviour import behaviour, kind_of_flip, same, words
 from torch_embers.timeline.model import ENDINGS, Observation
 from torch_embers.timeline.segments import segments
 
@@ -162,23 +160,3 @@ def test_same_is_reflexive_and_symmetric(one: list[Observation], other: list[Obs
 @given(TEXTS)
 def test_normalising_twice_changes_nothing(text: str) -> None:
     assert words(" ".join(words(text))) == words(text)
-
-
-def test_a_long_print_takes_time_in_proportion_to_its_length() -> None:
-    def seconds(text: str) -> float:
-        start = time.process_time()
-        tokens(text)
-        return time.process_time() - start
-
-    for part in (
-        "tensor([1.0000, ",
-        "/a/b.c/d ",
-        "1.2.3.4.5",
-        "a.b.c.",
-        "((((",
-        "[W1126 ",
-        "0x",
-        "1:22:33",
-        "x = ` nan\n",
-    ):
-        assert seconds(part * 8000) < 30 * seconds(part * 800) + 0.05

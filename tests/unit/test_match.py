@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -126,6 +125,14 @@ def test_an_exception_is_its_class_and_enough_of_its_message(line: str, match: s
     assert verdict(BUG, f"### Expected behavior\n\n{fenced(line)}") == match.replace("reported", "expected")
 
 
+def test_a_short_message_counts_where_it_is_whole() -> None:
+    old = Observation("exception", "ZeroDivisionError", "float division by zero")
+    assert verdict(old, fenced("ZeroDivisionError: division by zero")) == "as_reported"
+    key = Observation("exception", "KeyError", "'class_type'")
+    assert verdict(key, fenced("KeyError: 'class_type'")) == "as_reported"
+    assert verdict(key, fenced("KeyError: 'class_name'")) == "other"
+
+
 def test_an_error_inside_that_of_a_compiler_counts() -> None:
     wrapped = Observation("exception", "InductorError", "RuntimeError: expected scalar type Float but found Half")
     body = fenced("torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nRuntimeError: " + BUG.message)
@@ -149,6 +156,12 @@ def test_a_name_that_is_missing_is_a_gap_but_where_the_report_quotes_that_error(
 @pytest.mark.parametrize("printed", ["True\n", "0.\n", "tensor(0.)\n", "tensor(True)\n", "nan\n", "1\n"])
 def test_a_lone_common_value_is_no_match(printed: str) -> None:
     assert verdict(printed, f"Output:\n{fenced(printed)}") == "other"
+
+
+def test_words_of_a_comment_count_where_they_were_printed() -> None:
+    body = "```python\nprint(f.kind)  # (<class 'torch.Tensor'>, <class 'torch.Tensor'>)\n```"
+    assert verdict("(<class 'torch.Tensor'>, <class 'torch.Tensor'>)\n", body) == "as_reported"
+    assert verdict("typing.Tuple[torch.Tensor, torch.Tensor]\n", body) == "other"
 
 
 PRINTED = "sum 12.5000 of 7\ntensor([1.5000, 2.5000])\n"
@@ -189,6 +202,7 @@ def test_labels_that_the_script_prints_itself_are_part_of_its_output() -> None:
 def test_numbers_are_compared_as_exactly_as_they_are_printed() -> None:
     assert verdict("0.12345 7.5001", fenced("0.12346 7.5001")) == "as_reported"
     assert verdict("0.12345 7.5001", fenced("0.12355 7.5001")) == "other"
+    assert verdict("0.026000000000000002 5.5", fenced("0.026000000000000006 5.5")) == "as_reported"
     assert verdict("16777217.0 5.5", fenced("16777216.0 5.5")) == "other"
     assert verdict("tensor([0.0000, 2.5000])", fenced("tensor([0.0001, 2.5000])")) == "other"
 
@@ -203,16 +217,3 @@ def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:
     runs = {"2.13.0": [Observation("ok"), DIES]}
     [found] = matched(segments(runs), runs, report("segmentation fault"))
     assert (found.ending, found.match) == ("mixed", "as_reported")
-
-
-@pytest.mark.parametrize(
-    "part", ["tensor([1.5, ", "```\n", "x `1.5` ", "# Expected\n", "RuntimeError: a b c d ", "> ", "((("]
-)
-def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
-    def seconds(times: int) -> float:
-        start = time.process_time()
-        of(BUG, report(part * times))
-        of(Observation("ok", printed=PRINTED * 50), report(part * times))
-        return time.process_time() - start
-
-    assert seconds(2000) < 40 * seconds(200) + 0.1

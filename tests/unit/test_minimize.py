@@ -222,9 +222,10 @@ def test_where_the_last_line_does_not_tell_two_sides_apart_all_lines_are_kept() 
         return lambda code: ("ok", (f"sum {values[version]}\n" if "check" in code else "") + "done\n")
 
     trial = Trial(report(), [side(version, prints(version)) for version in values])
-    assert not trial.is_interesting("boom = 1\n")
+    other = FLIPS.replace("check = 2\n", "")
+    assert not trial.is_interesting(other)
     alone = Trial(report(), [side("2.7.1", prints("2.7.1"))])
-    assert alone.is_interesting("boom = 1\n"), "of one build the last line is kept"
+    assert alone.is_interesting(other), "of one build the last line is kept"
 
 
 @pytest.mark.parametrize("ended", ["timeout", "memory", "sandbox_error"])

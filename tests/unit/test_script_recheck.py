@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.timeline_rows import REPO, crashed, ended, observe, put, segment_rows
+from helpers.timeline_rows import REPO, add_timeline, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import rows
 from torch_embers.builds.registry import Placed
+from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
 from torch_embers.run import executor, notices, reports, script_status
 from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
-from torch_embers.store import rows as stored_rows
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -53,11 +53,10 @@ def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rech
             with writer.transaction() as connection:
                 for _, number in items:
                     connection.execute("DELETE FROM timelines WHERE number = ?", [number])
-                    made = segment_rows(number, scripts[number], segments[number])
-                    stored_rows.append(connection, "timelines", made)
+                    add_timeline(connection, REPO, number, segments[number], Script(scripts[number]))
             return 0
 
-        scripts = dict(rows(database, "SELECT number, script FROM scripts"))
+        scripts = dict(rows(database, "SELECT number, code FROM scripts"))
         monkeypatch.setattr(script_status.running, "run_scripts", lambda *_: iter(()))
         monkeypatch.setattr(script_status.running, "confirm", lambda *_: iter(()))
         monkeypatch.setattr(script_status.running, "Runs", _Runs)
@@ -117,7 +116,7 @@ def test_a_flip_on_the_newest_build_is_announced_once(
 def test_what_is_no_news_of_this_build_is_not_announced(
     database: Path, again: Callable[..., Recheck], segments: list[Segment]
 ) -> None:
-    ran(database, 5)
+    ran(database, 5, state="closed")
     assert kinds(again({5: segments})) == []
 
 

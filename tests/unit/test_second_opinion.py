@@ -110,6 +110,7 @@ NOT_REPRODUCED = {"disposition": "unknown", "closing_kind": "not_reproduced"}
         ({"sibling": "nnn"}, {"segments": [crashed("2.2.2")]}, "still occurs", True),
         ({}, {"segments": CRASH}, "no longer seen", False),
         ({}, {"segments": [CRASH[0], replace(CRASH[1], confirmed=False)]}, "cannot be concluded", False),
+        ({}, {"segments": [CRASH[0], crashed("2.2.2", match="other", confirmed=True)]}, "cannot be concluded", False),
         ({}, {"segments": [crashed("2.2.2", match="other")]}, "cannot be concluded", False),
         ({}, {"segments": CRASH[:1], "device": "cuda"}, "cannot be concluded", False),
         ({}, {"segments": [CRASH[0], GAP]}, "cannot be concluded", False),
@@ -166,7 +167,7 @@ def told() -> dict[str, str]:
             replace(unknown, verdicts=[e for e in moved if e.case == "own"]), bisected={"own": never}
         ),
         "a sibling alone, and no script": opinion_on(
-            replace(report({"sibling": "YYY"}), script=NoScript("no_code", "It shows no code."))
+            replace(report({"sibling": "YYY"}), script=NoScript("no_code", "the report holds no Python code"))
         ),
         "a script alone, gone": opinion_on(report({}, segments=CRASH)),
         "a script that speaks of another device": opinion_on(report({}, segments=CRASH, device="cuda")),

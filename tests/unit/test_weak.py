@@ -6,21 +6,28 @@ import copy
 import math
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.timeline_rows import crashed, ended, put
 from torch_embers import resources
 from torch_embers.classify.labels import label_model, weak
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
+from torch_embers.classify.labels.weak_table import execution_outcomes
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import Signature
+from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+
+    from torch_embers.timeline.model import Segment
 
 
 def said(title: str = "", body: str | None = None, labels: Iterable[str] = ()) -> set[tuple[str, str]]:
@@ -209,3 +216,44 @@ def test_one_more_wrong_vote_never_raises_what_a_function_is_worth(right: int, w
 )
 def test_libraries_error_codes_dispatch_keys_and_cards_name_their_backend(title: str, named: set[str]) -> None:
     assert {vote.value for vote in Labeller.load().votes(title, None, None) if vote.scheme == "backend"} == named
+
+
+# ---- scripts of reports ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("segments", "classes"),
+    [
+        ([crashed("2.6.0")], {"crash"}),
+        ([crashed("2.6.0", match="other")], set()),
+        ([crashed("2.6.0", match=None)], set()),
+        ([replace(crashed("2.6.0"), ending="exception", what="RuntimeError", shown="size: wrong")], {"runtime_error"}),
+        ([ended("2.6.0", match="as_reported")], set()),
+        ([ended("2.6.0", match="as_reported"), ended("2.7.1")], {"silent_correctness"}),
+        ([replace(crashed("2.6.0"), ending="mixed", what="1 of 3 signal")], set()),
+    ],
+)
+def test_a_script_labels_its_item_only_by_what_the_report_quotes(
+    database: Path, segments: list[Segment], classes: set[str]
+) -> None:
+    put(database, 5, segments)
+    with Store(database).read() as connection:
+        found = execution_outcomes(connection)
+    assert {vote.value for votes in found.values() for vote in votes} == classes
+    assert all(vote.kind == "execution" for votes in found.values() for vote in votes)
+
+
+def test_what_is_shipped_or_has_a_case_gets_no_label_from_its_script(database: Path) -> None:
+    put(database, 5, [crashed("2.6.0")], provenance="shipped")
+    put(database, 6, [crashed("2.6.0")])
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        connection.execute(CASE_OF_6)
+    with Store(database).read() as connection:
+        assert execution_outcomes(connection) == {}
+
+
+CASE_OF_6 = """
+INSERT INTO case_items VALUES ('h', 'pytorch/pytorch', 6, 'same');
+INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, known_bad, signature, oracle, timeout, saved_at)
+VALUES ('h', 'pt6', 'curated', true, '', '', [], [], [], 'self', 1, now());
+"""

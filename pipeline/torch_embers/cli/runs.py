@@ -360,12 +360,12 @@ def judge(
 ) -> None:
     """Say of a report's script what a program cannot: it counts from then on in statuses, labels, pages and tables."""
     from torch_embers import judgements, settings
-    from torch_embers.timeline import judged
+    from torch_embers.run import judging
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
-    answers = judged.Answers(right_script, match, relation, on, reason, annotator)
-    rows = judged.judge(store, wanted.repo, number, answers)
+    answers = judging.Answers(right_script, match, relation, on, reason, annotator)
+    rows = judging.judge(store, wanted.repo, number, answers)
     if json:
         print_json([row.model_dump(exclude_defaults=True) for row in rows])
         return

@@ -159,9 +159,18 @@ class Facts:
         return {(timeline.repo, timeline.number): timeline for timeline in self.source.timelines}
 
     def behaviour(self, key: Key) -> tuple[str, str] | None:
-        """What the script of a report changed last, and on which release; None where it never ran."""
+        """What the script of a report changed last, and on which release; None where it did not run on its device."""
+        timeline = self.timeline_of.get(key)
+        return last_change(timeline.behaviours) if timeline and timeline.behaviours and not timeline.device else None
+
+    def answer(self, key: Key) -> tuple[str, str]:
+        """What is said of an item in a word or two, and of which release: by its cases, else by its script."""
+        if decided := self.verdict(key):
+            return decided.text, decided.entry.build
         segments = self.timeline_of[key].behaviours if key in self.timeline_of else ()
-        return last_change(segments) if segments else None
+        return (
+            (f"script_{segments[-1].match}", segments[-1].versions[-1]) if segments and segments[-1].match else ("", "")
+        )
 
     def verdict(self, key: Key) -> ItemVerdict | None:
         """What the cases of an item say of it together on the newest release; None without a verdict."""

@@ -83,7 +83,7 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for key in keys:
         item = facts.items[key]
-        decided = facts.verdict(key)
+        verdict, release = facts.answer(key)
         values = {
             "repo": words.at(key[0]),
             "number": key[1],
@@ -98,8 +98,8 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
             "components": words.all_at(item["components"]),
             "backends": words.all_at(item["backends"]),
             "status": words.all_at(sorted({row["status"] for row in facts.statuses.get(key, ())})),
-            "verdict": words.at(decided.text if decided else ""),
-            "release": words.at(decided.entry.build if decided else ""),
+            "verdict": words.at(verdict),
+            "release": words.at(release),
         }
         for name, value in values.items():
             columns[name].append(value)

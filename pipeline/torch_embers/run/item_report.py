@@ -208,8 +208,8 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     for test in fix_tests:
         test |= {question: answers.get(test["name"]) for question, answers in fix_test_answers().items()}
         test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
-    found = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, review)
-    return ItemReport(repo, number, facts[0], *found)
+    known = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, review)
+    return ItemReport(repo, number, facts[0], *known)
 
 
 def places(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

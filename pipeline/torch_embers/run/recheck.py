@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import BuildError, environment_of
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, SandboxError
 from torch_embers.normalize import naive_utc
 from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run import events
@@ -74,7 +74,7 @@ LEFT JOIN status_history h ON h.provenance = 'own' AND h.repo = a.repo AND h.num
 WHERE NOT a.is_told ORDER BY a.written, a.repo, a.number, a.backend
 """
 """Announcements that nobody was told, with the change of status that was written beside each."""
-_FLIPS_TOLD = "SELECT repo, number FROM announcements WHERE kind = 'flip' AND reference = ?"
+_TOLD_OF_BUILD = "SELECT repo, number FROM announcements WHERE reference = ? AND backend = ?"
 _STATUSES = """
 SELECT repo, number, backend, status,
     concat_ws(', derived for ', provenance, split_part(split_part(reference, '@', 1), '+', 1))
@@ -372,7 +372,11 @@ def _scripts(
         return {}
     asked = {key: item for key, item in items.items() if _is_wanted(item, request.only)}
     builds = [build for build in request.builds if build.identity not in usable.left_out]
-    return run_on(store, writer, machine, asked, builds, request.jobs, progress)
+    try:
+        return run_on(store, writer, machine, asked, builds, request.jobs, progress)
+    except SandboxError as error:
+        progress.said(f"the scripts of reports are not run: {error}")
+        return {}
 
 
 def _decided(scripts: Mapping[ItemKey, ScriptStatus]) -> list[Status]:
@@ -387,10 +391,10 @@ def _script_changes(
     reference: Build,
     moment: datetime,
 ) -> list[Change]:
-    """Statuses of scripts that are not what they were, and flips at the reference build that nobody was told of."""
+    """Statuses of scripts that are not what they were, and flips at the reference build of which nothing was told."""
     limits = events.rules().flapping
     with store.read() as connection:
-        told = set(connection.execute(_FLIPS_TOLD, [reference.identity]).fetchall())
+        told = set(connection.execute(_TOLD_OF_BUILD, [reference.identity, BACKEND]).fetchall())
     made = []
     for key, own in scripts.items():
         history = known[*key, BACKEND]

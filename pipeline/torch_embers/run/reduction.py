@@ -197,7 +197,7 @@ class Trial:
     def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[RunResult, Observation]:
         self._count += 1
         [result] = runner.run([self._item.attempt(str(self._count), code, self._count, timeout)])
-        seen = observe(replace(result, stderr=undescribed(result.stderr)), code)
+        seen = replace(observe(replace(result, stderr=undescribed(result.stderr)), code), seed=self._count)
         self._is_passing = seen.ending in PASSING
         return result, seen
 

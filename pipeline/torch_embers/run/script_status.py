@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.work import WHOLE
@@ -90,7 +90,9 @@ def run_on(
     jobs: int,
     progress: Progress,
 ) -> dict[ItemKey, ScriptStatus]:
-    """Run the scripts that ran before, of items that no case speaks for, where runs are missing; the newest build last.
+    """Run the scripts that ran before, of items that no case speaks for, where runs are missing.
+
+    The builds come oldest first; the statuses are those of the last one.
 
     Raises:
         SandboxError, StoreError: as of their makers.
@@ -107,7 +109,12 @@ def run_on(
         stage.refresh(writer, keys)
     _show_again(store, writer, machine, _claimed(store, items, wanted), builds[-1:], jobs, progress)
     with store.read() as connection:
-        return {key: own for key, own in script_statuses(connection, items).items() if key in wanted}
+        known = {key: own for key, own in script_statuses(connection, items).items() if key in wanted}
+    release = builds[-1].public_version
+    return {
+        key: own if release in own.timeline.segments[-1].versions else replace(own, status=None)
+        for key, own in known.items()
+    }
 
 
 def _claimed(store: Store, items: Mapping[ItemKey, Tracked], wanted: Collection[ItemKey]) -> list[ItemKey]:

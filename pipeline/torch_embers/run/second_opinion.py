@@ -17,6 +17,7 @@ from torch_embers.run.bisect.search import History, Reply, search
 from torch_embers.run.item_report import report_of
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import builds_of, deciding, preferred, version_key
+from torch_embers.run.status import is_gone
 from torch_embers.statistics.absence import Rules
 from torch_embers.timeline.model import GAPS
 
@@ -171,7 +172,8 @@ class SecondOpinion:
         after = segments[reported[-1] + 1 :]
         if not after:
             return "still occurs"
-        return "no longer seen" if all(segment.confirmed for segment in after) else "cannot be concluded"
+        gone = all(segment.confirmed for segment in after) and is_gone(segments[reported[-1]], segments[-1])
+        return "no longer seen" if gone else "cannot be concluded"
 
     @property
     def contradicts(self) -> bool:

@@ -14,7 +14,7 @@ from torch_embers.run.script_status import BACKEND, script_statuses
 from torch_embers.run.status import CLAIMS, CONFIRMED, OWN_REPORT, Tracked, statuses_of, tracked_items, withdrawn
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
-from torch_embers.timeline import stored
+from torch_embers.timeline import judged, stored
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -70,6 +70,7 @@ def load(writer: Writer) -> int:
     with writer.transaction() as connection:
         shipped_fix_tests.load(connection)
         stored.load(connection)
+        judged.apply(connection, writer.path)
         _replace_statuses(connection, _statuses(connection, cases))
         _withdraw_claims(connection)
         shipped_mark.note(connection)
@@ -197,12 +198,12 @@ def _withdraw_claims(connection: duckdb.DuckDBPyConnection) -> None:
     for row in connection.execute(_CLAIMED, [list(CLAIMS)]).fetchall():
         repo, number, backend, reference, status, evidence = row
         item = items.get((repo, number), Tracked(None))
-        if backend == BACKEND and (repo, number) in scripts and scripts[repo, number].status == status:
-            continue
         cases = own.get((repo, number, backend), set())
         if status not in CONFIRMED and evidence:
             cases = cases & _shown(evidence)
-        now = withdrawn(status, item, has_own=bool(cases))
+        now: Status = withdrawn(status, item, has_own=bool(cases))
+        if backend == BACKEND and (repo, number) in scripts:
+            now = scripts[repo, number].status or "undecided"
         if now != status:
             fresh.append(
                 {

@@ -191,14 +191,14 @@ def status_of_timeline(item: Tracked, timeline: Timeline, *, shown_again: bool) 
     if newest.match == "as_reported":
         return "closed_but_occurs" if item.was_fixed and shown_again else None
     reported = max((place for place, one in enumerate(before) if one.match == "as_reported"), default=None)
-    if newest.match is None or reported is None or not _is_gone(before[reported], newest):
+    if newest.match is None or reported is None or not is_gone(before[reported], newest):
         return None
     if not all(later.confirmed for later in timeline.behaviours[reported + 1 :]):
         return None
     return "open_but_absent" if item.state == "open" else "fixed"
 
 
-def _is_gone(before: Segment, now: Segment) -> bool:
+def is_gone(before: Segment, now: Segment) -> bool:
     """Whether what was reported is gone, and no other wrong answer is in its place."""
     if now.match == "as_expected" or (now.ending == "ok" and before.ending != "ok"):
         return True

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
 from torch_embers.sandbox.runner import Attempt
-from torch_embers.timeline.model import MIXED
 from torch_embers.timeline.observe import limits
 from torch_embers.timeline.running import NAME, threads_here
 
@@ -98,17 +97,3 @@ def installed(segment: Segment, builds: Collection[Build], *, newest: bool) -> B
     """The newest, or oldest, of the builds of a segment; None where there is none."""
     own = sorted((b for b in builds if b.public_version in segment.versions), key=lambda b: b.order())
     return own[-1 if newest else 0] if own else None
-
-
-def said(segment: Segment) -> str:
-    """What a script does on the builds of a segment, in a few words."""
-    match segment.ending:
-        case "ok":
-            return "ends without an error"
-        case "exception":
-            return f"raises {segment.what}"
-        case "signal":
-            return f"is ended by {segment.what}"
-        case _ if segment.ending == MIXED:
-            return f"ends in several ways ({segment.what})"
-    return f"ends with {segment.ending.replace('_', ' ')} {segment.what}".rstrip()

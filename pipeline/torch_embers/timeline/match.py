@@ -34,10 +34,14 @@ if TYPE_CHECKING:
 
 LEAST_WORDS = 4
 """Words in a row that a message of the report shares with the observed one; all of a shorter message."""
+_FEW_WORDS = 3
+"""A message with fewer words says nothing unless it is the whole one."""
 _SHARED = 0.6
 """Share of the words of the shorter message that both have, in order."""
 _WORDS_COMPARED = 60
-_TRIVIAL = frozenset({"0", "1", "-1", "-0", "True", "False", "None", "nan", "-nan", "inf", "-inf"})
+_TRIVIAL = frozenset({"True", "False", "None", "nan", "-nan", "inf", "-inf"})
+_DOUBLE = 1e-12
+"""Relative difference of two doubles that are printed to their last digit."""
 _EXACT_DIGITS = 5
 """Digits of a single number that no other run prints by chance."""
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
@@ -165,9 +169,9 @@ def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
         blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
         shared, longest = sum(block.size for block in blocks), max(block.size for block in blocks)
         shorter = max(min(len(ours), len(line) or len(theirs)), 1)
-        if longest < min(LEAST_WORDS, len(ours)) or shared < _SHARED * shorter:
+        if longest < min(LEAST_WORDS, shorter) or shared < _SHARED * shorter:
             continue
-        if len(ours) < LEAST_WORDS and theirs[: len(ours)] != ours:
+        if shorter < _FEW_WORDS and line[: len(ours)] != ours:
             continue
         is_whole = theirs[: len(ours)] == ours and len(line) <= len(ours)
         reported = " ".join(rest.partition("\n")[0].split())[:160]
@@ -221,7 +225,8 @@ def _equal(one: Token, other: Token) -> bool:
     if one.kind != other.kind or one.kind != DECIMAL:
         return one.kind == other.kind and one.text == other.text
     x, y = float(one.text), float(other.text)
-    return x == y or (bool(x) == bool(y) and alike(one, other) and abs(x - y) <= 1.01 * last_unit(one, other))
+    bound = max(1.01 * last_unit(one, other), _DOUBLE * abs(x))
+    return x == y or (bool(x) == bool(y) and alike(one, other) and abs(x - y) <= bound)
 
 
 class _Item(NamedTuple):
@@ -237,11 +242,13 @@ class _Item(NamedTuple):
     @property
     def telling(self) -> set[str]:
         """The values that not every second run prints."""
-        return {
-            value
-            for value in self.values
-            if value.rstrip(".0") not in ("", "-") and value.split(".0")[0].rstrip(".") not in _TRIVIAL
-        }
+        return {token.text for token in self.tokens if not _is_trivial(token)}
+
+
+def _is_trivial(token: Token) -> bool:
+    if token.kind in (INTEGER, DECIMAL):
+        return abs(float(token.text)) in (0, 1)
+    return token.kind != CONSTANT or token.text in _TRIVIAL
 
 
 def _of_prints(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
@@ -282,7 +289,12 @@ def _items(passage: Passage) -> list[_Item]:
     elif not made:
         quotes = re.findall(r"`([^`\n]+)`", text) if passage.kind == "sentence" else [text]
         found = [_Item(tuple(tokens(one)), is_tensor=False) for one in quotes]
-        made += [item for item in found if item.values and all(token.is_value for token in item.tokens)]
+        made += [
+            item
+            for item in found
+            if (item.values and all(token.is_value for token in item.tokens))
+            or (passage.kind == "comment" and len(item.tokens) >= LEAST_WORDS)
+        ]
     with_values = [item for item in made if item.values]
     return (with_values or made)[:_MOST_ITEMS]
 

@@ -45,6 +45,8 @@ WORTH_JOINING = 10
 TRIES = 2
 """How often a run is made again that ended at its time limit only because it waited for a processor."""
 NAME = "script.py"
+CUT_OFF = GAPS | {"timeout", "out_of_memory"}
+"""Endings of runs whose output does not count: how far they came depends on the machine."""
 SEEN = tuple(field.name for field in fields(Observation))
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SCRIPTS = """
@@ -117,10 +119,10 @@ def threads_here() -> int:
 
 
 def alike(one: Observation, other: Observation) -> bool:
-    """Whether two runs on one build end alike and print the same, addresses apart."""
-    return (one.ending, one.what) == (other.ending, other.what) and _ADDRESS.sub("", one.printed) == _ADDRESS.sub(
-        "", other.printed
-    )
+    """Whether two runs on one build end alike and, where they came to their end, print the same, addresses apart."""
+    if (one.ending, one.what) != (other.ending, other.what):
+        return False
+    return one.ending in CUT_OFF or _ADDRESS.sub("", one.printed) == _ADDRESS.sub("", other.printed)
 
 
 def missing(seen: Mapping[Place, Observation]) -> list[Place]:

@@ -32,12 +32,12 @@ def sentence(timeline: Timeline) -> str:
     if len(groups) > 3:
         times = f"changes its behaviour {len(groups) - 1} times"
         return (
-            f"{subject} {times}: it {_does(groups[0][-1])} on {_span(groups[0])}; ...; {_since(groups[-1], groups[-2])}"
+            f"{subject} {times}: it {does(groups[0][-1])} on {_span(groups[0])}; ...; {_since(groups[-1], groups[-2])}"
         )
     first = groups[0][-1]
-    opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {_does(first)}"
+    opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {does(first)}"
     clauses = [f"{opening} on {_span(groups[0])}"]
-    clauses += [f"{_does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
+    clauses += [f"{does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
     return "; ".join((*clauses, _since(groups[-1], groups[-2])))
 
 
@@ -63,29 +63,29 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     where += f" on which it runs ({len(_versions(gaps))} left out: {_gap(gaps[0])})" if gaps else ""
     if last.match == "other":
         neither = "that is neither what was reported nor what was expected"
-        return f"behaves the same {where}: it {_does(last)}; {neither}"
-    return f"{_does(last)} {where}"
+        return f"behaves the same {where}: it {does(last)}; {neither}"
+    return f"{does(last)} {where}"
 
 
 def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
-    does = _does(last)
-    if does == _does(bad):
-        does = {"ok": "prints something else", "exception": f"raises another {last.what}"}.get(last.ending, does)
+    now = does(last)
+    if now == does(bad):
+        now = {"ok": "prints something else", "exception": f"raises another {last.what}"}.get(last.ending, now)
     crashed = bad.ending == "signal"
     if not crashed and bad.match != "as_reported":
-        return f"since {group[0].versions[0]} it {does}"
+        return f"since {group[0].versions[0]} it {now}"
     if last.ending == MIXED:
-        return f"on {_span(group)} it {does}"
+        return f"on {_span(group)} it {now}"
     if not last.confirmed:
         runs = f"{last.runs} run" + "s" * (last.runs != 1)
-        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {does}"
+        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {now}"
     gone = f"0 of {last.runs} runs {'crash' if crashed else 'do as reported'}"
-    return f"since {group[0].versions[0]} it {does} ({gone})"
+    return f"since {group[0].versions[0]} it {now} ({gone})"
 
 
-def _does(segment: Segment) -> str:
+def does(segment: Segment) -> str:
     """What the script does on a segment, as a verb."""
     kind = _KIND.get(segment.match or "")
     as_said = f", as {kind}" if kind else ""
@@ -169,7 +169,7 @@ def details(timeline: Timeline) -> list[str]:
             lines.append(f"  {segment.flip} changes{is_at}")
             lines += [f"  {line}" for line in _difference(before.shown, segment.shown)]
         evidence = f" ({segment.evidence})" if segment.evidence else ""
-        lines.append(f"{_span([segment])}: {_does(segment)}{evidence}")
+        lines.append(f"{_span([segment])}: {does(segment)}{evidence}")
         before = segment
     return lines
 

@@ -1,5 +1,5 @@
 -- What does the script of each report do on which builds? Own runs of a report go before shipped ones.
-SELECT t.repo, t.number, i.title, i.state, t.script, t.environment, t.place, t.versions, t.ending, t.what, t.shown,
+SELECT t.repo, t.number, i.title, i.state, t.script, t.environment, t.device, t.place, t.versions, t.ending, t.what, t.shown,
        t.runs, t.confirmed, t.match, t.evidence, t.flip, t.at_fix, t.provenance, t.decided_at
 FROM timelines t
 LEFT JOIN items i USING (repo, number)

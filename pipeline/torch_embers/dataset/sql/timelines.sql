@@ -1,6 +1,6 @@
 -- What does the script of each report do on which builds? Own runs of a report go before shipped ones.
 SELECT
-    repo, number, script, environment, place, versions, ending, file_names(what) AS what,
+    repo, number, script, environment, device, place, versions, ending, file_names(what) AS what,
     runs, confirmed, match, flip, at_fix, decided_at, provenance
 FROM timelines
 ANTI JOIN gone USING (repo, number)

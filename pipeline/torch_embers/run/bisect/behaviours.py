@@ -11,9 +11,10 @@ from torch_embers.run.verdict import Observation as Outcome
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.statistics.absence import Rules
 from torch_embers.timeline.behaviour import behaviour, same
-from torch_embers.timeline.item_script import borders, installed, said
+from torch_embers.timeline.item_script import borders, installed
 from torch_embers.timeline.model import Observation
 from torch_embers.timeline.observe import observe
+from torch_embers.timeline.sentence import does
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +120,7 @@ def _side(connection: duckdb.DuckDBPyConnection, item: ItemScript, timeline: Tim
         return Side(version, "", ())
     own = next((one for one in timeline.behaviours if version in one.versions), None)
     found = connection.execute(_SEEN, [item.script.hash, timeline.environment, version]).fetchall()
-    return Side(version, said(own) if own else "", tuple(Observation(*row) for row in found))
+    return Side(version, does(own) if own else "", tuple(Observation(*row) for row in found))
 
 
 class Compared:
@@ -142,7 +143,7 @@ class Compared:
             for at in range(0, count, share):
                 runner.restart()
                 for result in runner.run(attempts[at : at + share]):
-                    yield observe(result, code)
+                    yield replace(observe(result, code), seed=int(result.key))
 
     def _outcome(self, seen: Observation) -> Outcome:
         one = behaviour([seen])
