@@ -10,7 +10,6 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from torch_embers.repro.blocks import blocks
 
 from support import rows
 from torch_embers.extract import reading, sessions
@@ -20,7 +19,6 @@ from torch_embers.link import relations
 from torch_embers.link.components import Components
 from torch_embers.link.references import read
 from torch_embers.link.stage import link_changed
-from torch_embers.repro import sessions
 from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store.records import Batch, Comment, Commit, Item
 from torch_embers.store.store import Store
