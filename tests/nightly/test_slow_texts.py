@@ -10,7 +10,6 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from torch_embers.repro.blocks import blocks
 
 from support import rows
 from torch_embers.extract import reading, sessions
@@ -20,7 +19,6 @@ from torch_embers.link import relations
 from torch_embers.link.components import Components
 from torch_embers.link.references import read
 from torch_embers.link.stage import link_changed
-from torch_embers.repro import sessions
 from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store.records import Batch, Comment, Commit, Item
 from torch_embers.store.store import Store
@@ -68,9 +66,6 @@ def blank_lines_and_dots(size: int) -> list[str]:
     [
         pytest.param(lambda size: Components.load().by_path("a/" * 20 * size), id="a deep path"),
         pytest.param(lambda size: list(sessions.chunks(blank_lines_and_dots(size))), id="dots behind blank output"),
-        pytest.param(lambda size: blocks("```sh\n" + "python -c 'x\n" * size), id="commands without an end"),
-        pytest.param(lambda size: blocks("```sh\n" + 'python -c "x"\n' * size), id="commands"),
-        pytest.param(lambda size: blocks("```\n" + "python <<E\nimport x\nE\n" * size), id="heredocs"),
         pytest.param(
             lambda size: blocks("```\n" + "".join(f"x{n} = torch.ones({n})\n" for n in range(size // 3))),
             id="many names",

@@ -68,11 +68,9 @@ SHOWN = "```\nTraceback (most recent call last):\n  File 'a.py', line 2\nIndexEr
         f"```\n{CODE}\ntensor([1., 1.]\n```\n",
         f"```python\n{CODE}\n```\n".replace("\n", "\r\n"),
         f"```python\n  {CODE}\n```\n".replace("\nprint", "\n  print"),
-        f"```bash\n$ python -c '{CODE}'\n```\n",
-        f"```bash\ncat > t.py <<'EOF'\n{CODE}\nEOF\npython t.py\n```\n",
         f"<!-- put your code here -->\n```python\n{CODE}\n```\n",
     ],
-    ids=range(17),
+    ids=range(15),
 )
 def test_code_is_found_in_every_form(body: str) -> None:
     assert own(script(body)) == CODE.split("\n")
@@ -109,7 +107,6 @@ def test_prompts_within_a_docstring_make_no_session() -> None:
         ("!pip install torch", "pass"),
         ("%timeit torch.ones(3)", "torch.ones(3)"),
         ("print torch.ones(3)", "print(torch.ones(3))"),
-        ("Now it is going to fail here:", "# Now it is going to fail here:"),
     ],
 )
 def test_a_line_that_is_no_python_is_mended_and_recorded(line: str, after: str) -> None:
@@ -220,12 +217,6 @@ def test_values_that_a_notebook_shows_are_printed() -> None:
     assert own(made)[2:] == ["print(x + 1)", "print(x.sum())  # tensor(2.)", "x.exp_()  # 2D"]
 
 
-def test_what_only_draws_or_waits_and_unused_packages_are_left_out() -> None:
-    body = "import torch, torchvision\nimport matplotlib.pyplot as plt\nx = torch.ones(2)\nplt.plot(\n    x)\nbreakpoint()\nprint(x)"
-    made = script(f"```\n{body}\n```\n")
-    assert own(made) == ["import torch", "pass", "x = torch.ones(2)", "pass", "pass", "print(x)"]
-
-
 # --- the command --------------------------------------------------------------------------------------------------
 
 
@@ -303,7 +294,7 @@ def test_one_process_of_gloo_is_no_reason() -> None:
 
 PIECES = ["```", "```python\n", "~~~", ">>> ", "In [1]: ", "import torch\n", "torch.ones(2)", "(", "[", "{", "<pre>", "</pre>",
           "<!--", "-->", "# ", "\r\n", "\n", "    ", '"""', "'", "f'{", "\u202e", "\x00", "\ud800", "\\", "lambda:", "-", ".a",
-          "python -c '", "<<EOF\n", "%", "cuda", "if x:\n", "\t", "=", "A_B=1 "]  # fmt: skip
+          "%", "cuda", "if x:\n", "\t", "=", "A_B=1 "]  # fmt: skip
 
 
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=60).map("".join))

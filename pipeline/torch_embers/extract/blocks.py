@@ -34,12 +34,6 @@ _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _PRE = re.compile(r"<pre\b", re.IGNORECASE)
 _QUOTE = re.compile(r"[ \t]{0,12}> ?")
 _LISTED = re.compile(r"\s{0,8}(?:[-*+]|\d{1,3}[.)])\s")
-_COMMAND = re.compile(r"\bpython[\d.]{0,5}(?:[ \t]{1,3}-[A-Za-bd-z]{1,3}){0,6}[ \t]{1,4}-c[ \t]{1,4}\$?([\"'])")
-_HEREDOC = re.compile(
-    r"(?:\bpython|\.py\b).{0,200}<<-?\s{0,4}[\"']?([A-Za-z_]\w{0,30})|<<-?\s{0,4}[\"']?([A-Za-z_]\w{0,30})[\"']?.{0,200}\.py\b"
-)
-_QUOTED = {'"': re.compile(r'((?:[^"\\]|\\["\\$`\n]|\\)*+)"'), "'": re.compile(r"([^']*)'")}
-_SHELL_ESCAPE = re.compile(r'\\(["\\$`])')
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +189,6 @@ def _read(raw: _Raw) -> Iterator[Block]:
     if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
         yield Block(raw.line, "python", *place, *sessions.program(tuple(sessions.chunks(lines))))
         return
-    inner = list(_in_commands(lines)) if "<<" in text or " -c" in text else []
-    for number, code, command in inner:
-        parsed = python_at_start(code)
-        change = Change(0, command[:200], "", "The script inside a shell command.")
-        yield Block(raw.line + number, "python", *place, parsed.code, (change, *parsed.changes))
-    if inner:
-        return
     if raw.tag in tags.shell:
         yield Block(raw.line, "shell", *place)
         return
@@ -225,22 +212,3 @@ def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:
         if rules.load().output.begins.match(line[:300]):
             return "\n".join(lines[:number]), "\n".join(lines[number:])
     return "\n".join(lines), ""
-
-
-def _in_commands(lines: Sequence[str]) -> Iterator[tuple[int, str, str]]:
-    """Scripts of ``python -c`` and heredocs: number of the line, code, and the line."""
-    place = 0
-    while place < len(lines):
-        line = lines[place][:2000]
-        begun = place
-        place += 1
-        if heredoc := _HEREDOC.search(line):
-            word = heredoc[1] or heredoc[2]
-            while place < len(lines) and lines[place].strip() != word:
-                place += 1
-            yield begun, "\n".join(lines[begun + 1 : place]), line
-        elif command := _COMMAND.search(line):
-            rest = "\n".join([lines[begun][command.end() :], *lines[begun + 1 : begun + 200]])
-            if quoted := _QUOTED[command[1]].match(rest):
-                place = begun + 1 + quoted[1].count("\n")
-                yield begun, _SHELL_ESCAPE.sub(r"\1", quoted[1]) if command[1] == '"' else quoted[1], line

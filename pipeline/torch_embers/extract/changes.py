@@ -244,52 +244,10 @@ def guarded(draft: Draft) -> set[int]:
 # --- what a script would not show ---------------------------------------------------------------------------------
 
 
-def drop_unused_imports(draft: Draft) -> None:
-    """Imports of packages that builds do not bring, where nothing uses the name."""
-    used = {node.id for node in nodes(draft.tree) if isinstance(node, ast.Name)}
-    wanted = []
-    for node in nodes(draft.tree):
-        if not isinstance(node, ast.Import | ast.ImportFrom) or (isinstance(node, ast.ImportFrom) and node.level):
-            continue
-        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-        kept = [
-            alias
-            for alias in node.names
-            if has_package(module or alias.name) or (alias.asname or alias.name.partition(".")[0]) in used | {"*"}
-        ]
-        if len(kept) < len(node.names):
-            names = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
-            after = (f"from {module} import {names}" if module else f"import {names}") if kept else "pass"
-            wanted.append(
-                _Replacement(node, after, "An import that nothing uses, of a package that builds do not bring.")
-            )
-    draft.replace(wanted)
-
-
 def has_package(name: str) -> bool:
     """Whether a module is in the standard library or in every build."""
     top = name.partition(".")[0]
     return top in sys.stdlib_module_names or top in rules.load().packages
-
-
-def drop_plots_and_halts(draft: Draft) -> None:
-    """Statements that only draw or stop for a person."""
-    known = draft.known()
-    own = rules.load().output
-    drawing = {name for name, full in known.items() if full.partition(".")[0] in own.plots}
-    wanted = []
-    for node in nodes(draft.tree):
-        if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
-            continue
-        root = node.value.func
-        while isinstance(root, ast.Attribute | ast.Call | ast.Subscript):
-            root = root.func if isinstance(root, ast.Call) else root.value
-        drawn = isinstance(root, ast.Name) and root.id in drawing
-        if drawn and isinstance(node, ast.Assign):
-            drawing |= {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-        if drawn or dotted(node.value.func, known) in own.halts:
-            wanted.append(_Replacement(node, "pass", "It only draws, or stops for a person."))
-    draft.replace(wanted)
 
 
 def print_values(draft: Draft) -> None:

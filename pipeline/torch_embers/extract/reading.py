@@ -128,8 +128,6 @@ def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoS
         return own.none("too_large", f"code of {sum(part.block.code.count(chr(10)) for part in parts):,} lines")
     command = command_of(text)
     try:
-        changes.drop_plots_and_halts(draft)
-        changes.drop_unused_imports(draft)
         lacking = needs(draft, command)
         if lacking is not None:
             return own.none(*lacking)

@@ -55,8 +55,6 @@ class _Output(Explained):
     names: frozenset[str]
     begins: Pattern
     slips: frozenset[str]
-    plots: frozenset[str]
-    halts: frozenset[str]
 
 
 class _Command(Explained):

@@ -27,9 +27,6 @@ _TIMED = re.compile(
     r"([ \t]{0,40})%%?(?:timeit|time|prun|memit)\b(?:\s{1,4}-\w{1,3}(?:\s{1,4}\d{1,9})?){0,4}[ \t]{0,9}(.*)"
 )
 _PRINT = re.compile(r"([ \t]{0,80}|[^#'\"]{0,200}[:;][ \t]{0,9})print[ \t]{1,9}(?![=.,])([^#]{1,300}?)(#.{0,300})?$")
-_SENTENCE = re.compile(
-    r"[ \t>*-]{0,20}(?:[\w'(),.\"`:;/%<>&=+*-]{1,60}[ \t]{1,3}){3,80}[\w'(),.\"`:;/%<>&=+*!?-]{1,60}\s{0,4}$"
-)
 _PROGRAM = re.compile(
     r"\s{0,60}(?:(?:import|from|def|class|for|while|with|return|assert) |print\(|\w{1,40} = |@)"
     r"|.{0,200}\btorch\.\w{1,40}\("
@@ -120,7 +117,7 @@ def python_at_start(text: str, *, whole: bool = False) -> Parsed:
             code = "\n".join(lines)
             return Parsed(code, "", tuple(changes)) if whole or is_program(tree) else Parsed("", text)
         at = min(max(stop.lineno or 1, 1), len(lines)) - 1
-        if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)) or _comment_out(lines, at, changes):
+        if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)):
             continue
         cut = _statement_start(lines, at)
         head = try_parse("\n".join(lines[:cut]))
@@ -154,19 +151,6 @@ def _mend(lines: list[str], at: int, changes: list[Change]) -> bool:
     else:
         return False
     changes.append(Change(at + 1, line, lines[at], reason))
-    return True
-
-
-def _comment_out(lines: list[str], at: int, changes: list[Change]) -> bool:
-    """Make a sentence that a line of code follows a comment."""
-    line = lines[at]
-    follows = next((after for after in lines[at + 1 : at + 5] if after.strip()), "")
-    if len(line) > rules.load().limits.line_chars or not _SENTENCE.fullmatch(line):
-        return False
-    if _PROGRAM.match(line) or not _PROGRAM.match(follows[:400]):
-        return False
-    lines[at] = f"{line[: len(line) - len(line.lstrip())]}# {line.strip()}"
-    changes.append(Change(at + 1, line, lines[at], "A sentence between lines of code."))
     return True
 
 
