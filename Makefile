@@ -59,7 +59,6 @@ notebook: setup-study ## execute notebooks/study.ipynb on the embedded catalog
 	$(BIN)/python tools/notebook.py $(NOTEBOOK)
 
 repro: mine setup-classify ## run every case on the current build, and the script of every report on all builds
-	$(EMBERS) link-repros
 	$(EMBERS) run $(RUN)
 	$(EMBERS) run --reports $(RUN)
 

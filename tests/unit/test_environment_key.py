@@ -73,6 +73,19 @@ def merged(before: Path, tmp_path: Path) -> Store:
     return store
 
 
+def save(database: Path, folder: Path) -> None:
+    """A state as an embers saved it that kept no observations."""
+    of_observations = "UNION SELECT {0} FROM observations "
+    own = {
+        name: query.replace(of_observations.format(name.removesuffix("s")), "")
+        for name, query in state.OWN.items()
+        if name != "observations"
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, "OWN", own)
+        state.save(Store(database), folder)
+
+
 def again(store: Store) -> Any:
     """A re-check of all that is known, where nothing can be run."""
     nothing: Any = None
@@ -115,7 +128,7 @@ def test_after_the_merge_nothing_is_run_or_announced_again(merged: Store) -> Non
 
 
 def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: Path, tmp_path: Path) -> None:
-    state.save(Store(before), tmp_path / "state")
+    save(before, tmp_path / "state")
     store = Store(tmp_path / "new.duckdb")
     with store.writer("test", create=True) as writer:
         state.load(writer, tmp_path / "state")
@@ -136,7 +149,7 @@ def test_what_was_run_under_a_former_hash_counts_for_the_case_of_today(tmp_path:
     with duckdb.connect(path) as connection:
         schema.upgrade(connection, now_utc(), "0", {v: text for v, text in schema.migrations().items() if v < KERNELS})
         connection.execute(f"SET TimeZone = 'UTC'; {OLD.replace(CASE.hash, former)}")
-    state.save(Store(path), tmp_path / "state")
+    save(path, tmp_path / "state")
     new = Store(tmp_path / "new.duckdb")
     with Store(path).writer("test"), new.writer("test", create=True) as writer:
         state.load(writer, tmp_path / "state")
@@ -146,7 +159,7 @@ def test_what_was_run_under_a_former_hash_counts_for_the_case_of_today(tmp_path:
 
 def test_an_older_state_of_the_same_database_adds_nothing(before: Path, merged: Store, tmp_path: Path) -> None:
     """Not even where the database made more runs since."""
-    state.save(Store(before), tmp_path / "state")
+    save(before, tmp_path / "state")
     counts = "SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM verdicts)"
     with merged.writer("test") as writer, writer.transaction() as connection:
         connection.execute("INSERT INTO runs SELECT * REPLACE (1 AS batch, now() AS ran_at) FROM runs WHERE batch = 0")
