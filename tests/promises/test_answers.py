@@ -21,6 +21,7 @@ NOT_OF_THE_CATALOG = {
     **dict.fromkeys(("figure_8", "figure_8_raw", "figure_8_steps"), "times of one machine"),
     **dict.fromkeys(("figure_9", "figure_9_raw", "figure_9_explained"), "times of one machine"),
     **dict.fromkeys(("reported", "wheel_lines"), "measured once, and shipped"),
+    "timelines": "runs of scripts from texts, which the catalog has not",
     **dict.fromkeys(("prevalence", "prevalence_items"), "count predictions, whose last digits depend on the processor"),
 }
 """Committed CSV files that `embers study` does not make from the catalog alone, each with the reason."""
