@@ -400,7 +400,7 @@ def test_an_upgrade_removes_cases_that_a_program_wrote_with_all_that_they_left(d
             )
             connection.execute("INSERT INTO case_items VALUES (?, 'a/b', 1, NULL)", [name])
             connection.execute("INSERT INTO artifacts VALUES (?, 'minimal', '', now()::TIMESTAMP)", [name])
-            connection.execute("INSERT INTO edits VALUES (?, 'minimal', 0, '', 1, '', '', '')", [name])
+            connection.execute("INSERT INTO edits VALUES (?, 'runnable', 0, '', 1, '', '', '')", [name])
         schema.upgrade(connection, now_utc(), "0", steps)
         for table in tables:
             key = "case_hash" if table == "case_items" else "name"

@@ -286,7 +286,7 @@ def _decided(repo: str, commit: FixCommit, test: TestFound, rules: Rules) -> tup
 
 def _artifacts(case: Case, test: TestFound, moment: str) -> Iterator[dict[str, Any]]:
     if test.script is not None:
-        texts = {"verbatim": test.script.verbatim, "before": test.before, "runnable": test.script.code}
+        texts = {"verbatim": test.script.verbatim, "before": test.before}
         for kind, code in texts.items():
             if code is not None:
                 yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}

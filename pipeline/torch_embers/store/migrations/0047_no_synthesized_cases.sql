@@ -12,3 +12,8 @@ DELETE FROM reductions WHERE name IN (SELECT name FROM synthesized);
 DELETE FROM cases WHERE origin = 'synthesized';
 DROP TABLE synthesized;
 COMMENT ON COLUMN cases.origin IS 'curated, fix_test or own.';
+-- The runnable text of a test is its case; the passes of a reduction are printed, and nothing reads them.
+DELETE FROM artifacts WHERE kind = 'runnable';
+DELETE FROM edits WHERE kind = 'minimal';
+COMMENT ON COLUMN artifacts.kind IS 'Of the test of a fix verbatim, and before: the test in the parent of the commit; of a report minimal.';
+COMMENT ON COLUMN edits.action IS 'What was done to the test of a fix.';
