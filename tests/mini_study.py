@@ -162,7 +162,7 @@ CASES = [
     # hash, name, origin, current, items
     ("h10", "c10", "curated", True, [10, 30]),  # one case, two issues
     ("h10old", "c10", "curated", False, [10]),
-    ("h40x", "x40", "synthesized", True, [40]),
+    ("h40x", "x40", "fix_test", True, [40]),
     ("h50", "c50", "curated", True, [50]),
 ]
 BUILDS = [("b1", "1.13.1+cpu"), ("b2", "2.1.2+cpu"), ("b3", "2.9.1+cpu"), ("b4", "2.10.0@0123abc")]

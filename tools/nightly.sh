@@ -39,7 +39,6 @@ cases() {
     .venv/bin/embers builds add --python /usr/bin/python3 --name system
     .venv/bin/embers builds check
   fi
-  .venv/bin/embers link-repros
   .venv/bin/embers run --build all
   export OUT=$work/recheck STATE=$work/state MINE="--source catalog" GITHUB_STEP_SUMMARY=$work/summary.md
   GITHUB_OUTPUT=$work/first tools/recheck-service.sh run

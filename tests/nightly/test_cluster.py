@@ -81,7 +81,7 @@ def cases(count: int, sleep: float = 0.0) -> list[Case]:
 
 def hostile() -> Case:
     code = "import torch\nif torch.__version__ == '2.0.1':\n    raise ValueError('reported')\n"
-    return parse(case_text(code, signature="ValueError: reported", oracle="exception"), "x1", "synthesized")
+    return parse(case_text(code, signature="ValueError: reported", oracle="exception"), "x1", "fix_test")
 
 
 def swept(path: Path, home: Path, wanted: Sequence[Case], progress: Any = None, **asked: Any) -> Iterator[Any]:

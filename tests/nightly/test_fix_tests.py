@@ -113,7 +113,7 @@ def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Reposi
     assert "python test/test_x.py TestThing.test_more" in summary
     assert (origin, oracle) == ("fix_test", "test")
     assert rows(store.path, "SELECT number, relation FROM case_items") == [(123, "same")]
-    assert rows(store.path, "SELECT kind FROM artifacts ORDER BY 1") == [("runnable",), ("verbatim",)]
+    assert rows(store.path, "SELECT kind FROM artifacts ORDER BY 1") == [("verbatim",)]
     assert ("runner",) in rows(store.path, "SELECT action FROM edits")
 
 

@@ -156,7 +156,7 @@ def test_a_folder_from_before_oracles_were_kept_is_taken(tmp_path: Path) -> None
 
 
 def test_a_node_gets_work_where_it_has_the_rules_the_builds_and_the_guarantees() -> None:
-    strange = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "synthesized")
+    strange = parse(case_text("pass", signature="ValueError", oracle="exception"), "x1", "fix_test")
     hostile = replace(PLAN, request=replace(PLAN.request, cases=[strange]))
     bare = replace(FACTS, proof=Proof({**dict.fromkeys(GUARANTEES, ""), "network": "no namespace"}, "here"))
     assert FACTS.lacks(PLAN) is None

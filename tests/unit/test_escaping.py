@@ -116,7 +116,7 @@ def test_no_markup_and_no_emoji_code_of_strangers_is_read(
 
 
 def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:
-    script = script_of("x1", "synthesized", f"{EVIL}\n```\n{EVIL}")
+    script = script_of("x1", "fix_test", f"{EVIL}\n```\n{EVIL}")
     evidence = (f"pt1: occurs 1/3 {EVIL}",)
     told = "closed_but_occurs"
     change = Change(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, evidence, (script,), told)

@@ -18,7 +18,6 @@ from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
-from torch_embers.run.show import print_scripts
 from torch_embers.store import schema
 from torch_embers.store.store import Store
 
@@ -387,19 +386,12 @@ def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.
     assert list(rows_of(store)) == [1]
 
 
-def test_what_was_read_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    print_scripts(stage.Counts(3, 1, {"no_code": 2}, 3))
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "1 of 3 reports have a script; 3 read now"
-    assert lines[-1].split() == ["no_code", "2"]
-
-
-def test_an_upgrade_removes_cases_that_were_extracted_with_all_that_they_left(database: Path) -> None:
+def test_an_upgrade_removes_cases_that_a_program_wrote_with_all_that_they_left(database: Path) -> None:
     steps = schema.migrations()
     tables = ("cases", "case_items", "artifacts", "edits")
     with duckdb.connect(database) as connection:
         schema.upgrade(connection, now_utc(), "0", {version: step for version, step in steps.items() if version < 46})
-        for name, origin in (("x1", "extracted"), ("pt1", "curated")):
+        for name, origin in (("x1", "extracted"), ("s7", "synthesized"), ("pt1", "curated")):
             connection.execute(
                 "INSERT INTO cases BY NAME SELECT $name AS case_hash, $name AS name, $origin AS origin, true AS current, "
                 "'' AS code, '' AS summary, ['cpu'] AS requires, [] AS known_bad, ['hang'] AS signature, 'self' AS oracle, "
@@ -408,7 +400,7 @@ def test_an_upgrade_removes_cases_that_were_extracted_with_all_that_they_left(da
             )
             connection.execute("INSERT INTO case_items VALUES (?, 'a/b', 1, NULL)", [name])
             connection.execute("INSERT INTO artifacts VALUES (?, 'minimal', '', now()::TIMESTAMP)", [name])
-            connection.execute("INSERT INTO edits VALUES (?, 'minimal', 0, '', 1, '', '', '')", [name])
+            connection.execute("INSERT INTO edits VALUES (?, 'runnable', 0, '', 1, '', '', '')", [name])
         schema.upgrade(connection, now_utc(), "0", steps)
         for table in tables:
             key = "case_hash" if table == "case_items" else "name"

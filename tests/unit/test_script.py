@@ -22,14 +22,14 @@ def test_path_digest_and_first_lines_without_the_metadata_are_shown() -> None:
 
 
 def test_a_script_of_the_database_says_that_it_has_no_file() -> None:
-    script = script_of("x5", "synthesized", "import torch")
+    script = script_of("x5", "fix_test", "import torch")
     assert script.row()["path"] is None
     assert script.place.startswith("x5.py (in the database), SHA-256 ")
 
 
 def test_a_script_can_neither_leave_its_block_nor_steer_a_terminal() -> None:
     code = "x = 1\n```\n@somebody\n````\n\x1b[2J\u202e# hidden\n" + "y" * 5000
-    shown = script_of("x5", "synthesized", code)
+    shown = script_of("x5", "fix_test", code)
     assert markdown_block("a`b", "text") == "```text\na`b\n```", "as usual where nothing in it is a fence"
     block = shown.markdown().splitlines()
     assert block[0] == "`````python"

@@ -143,7 +143,7 @@ def test_an_absence_is_claimed_only_if_every_testable_case_is_absent(item: Track
         (CLOSED, {"same": "untestable", "sibling": "occurs"}, "closed"),
     ],
 )
-@pytest.mark.parametrize("origin", ["curated", "synthesized"])
+@pytest.mark.parametrize("origin", ["curated", "own"])
 def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
     item: Tracked, verdicts: dict[str, Verdict], named: str, origin: str
 ) -> None:
@@ -152,7 +152,7 @@ def test_a_run_names_only_items_whose_own_case_contradicts_the_tracker(
         case = replace(case_of(f"print({relation!r})", issues=["a/b#1"], relation=relation), origin=origin)
         cells.append(cell_of(case, build_of("2.15.0"), decision_of(verdict)))
     found = dict(zip(("gone", "alive", "closed"), contradicted(cells, {("a/b", 1): item}), strict=True))
-    if origin == "synthesized":
+    if origin == "own":
         named = "closed" if named == "alive" else named if named == "closed" else ""
     assert [name for name, keys in found.items() if keys] == ([named] if named else [])
 

@@ -76,7 +76,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "similar": search.similar,
     "search": search.search,
     "doctor": runs.doctor,
-    "link-repros": runs.link_repros,
     "fix-tests": fix_tests.fix_tests,
     "run": runs.run,
     "merge": runs.merge,

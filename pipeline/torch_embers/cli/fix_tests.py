@@ -59,9 +59,7 @@ def fix_tests(
         show.print_yield(found)
 
 
-def link_fix_tests(
-    settings: "Settings", clone: Path, revision: str = "HEAD", since: str | None = None, jobs: int = 2
-) -> None:
+def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) -> None:
     """Read the tests of merged fixes from a clone, and print what became of its commits.
 
     Raises:
@@ -73,5 +71,5 @@ def link_fix_tests(
 
     store, day = store_at(settings.database), moment(since, "--since")
     with ProgressBar("reading commits") as progress:
-        done = link.link_fix_tests(store, settings.repo, clone, progress, revision=revision, since=day, jobs=jobs)
+        done = link.link_fix_tests(store, settings.repo, clone, progress, since=day)
     show.print_linked(done)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
-from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import (
     AddressOption,
     DatabaseOption,
@@ -23,7 +22,6 @@ from torch_embers.cli.options import (
     store_at,
 )
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.escaping import visible
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
@@ -49,46 +47,6 @@ def doctor(json: JsonOption = False) -> None:
             console.stdout().print(console.plain(line))
     if not proof.complete:
         raise typer.Exit(SandboxError.exit_code)
-
-
-def link_repros(
-    repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
-    fix_tests: Annotated[
-        Path | None,
-        typer.Option(help="Read the tests of merged fixes from this clone instead.", metavar="CLONE"),
-    ] = None,
-    revision: Annotated[str, typer.Option(help="With --fix-tests: the branch, tag or hash to read up to.")] = "HEAD",
-    since: Annotated[str | None, typer.Option(help="With --fix-tests: commits from this day on.")] = None,
-    synthesize: Annotated[
-        list[int] | None,
-        typer.Option(help="Look for the bug of this item in the operators that it names instead; repeat for more."),
-    ] = None,
-    build: Annotated[
-        str | None,
-        typer.Option("--build", "-b", help="With --synthesize: a build that has the bug.", show_default="current"),
-    ] = None,
-    jobs: JobsOption = 2,
-    database: DatabaseOption = None,
-) -> None:
-    """Read the script of every report, or the reason why there is none; run nothing."""
-    from torch_embers import settings
-    from torch_embers.extract import stage
-    from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import show, synthesis
-
-    if synthesize:
-        with ProgressBar("synthesising") as progress:
-            wanted = settings.load(database=database, repo=repo)
-            made = synthesis.run(store_at(wanted.database), wanted, synthesize, build, jobs, progress)
-        for one in made:
-            typer.echo(f"{one.report.repo}#{one.report.number} on {one.build.name}: {visible(one.said)}")
-        return
-    if fix_tests is not None:
-        link_fix_tests(settings.load(database=database, repo=repo), fix_tests, revision, since, jobs)
-        return
-    with ProgressBar("reading") as progress:
-        done = stage.refresh(store_at(database), repo, progress)
-    show.print_scripts(done)
 
 
 def run(

@@ -32,7 +32,7 @@ FAULT = "EMBERS_PLANT"
 """Variable of the environment that asks a case to inject its fault: 1."""
 SPOIL = "spoil"
 """Function in the header of a case that injects it."""
-Origin = Literal["curated", "fix_test", "synthesized", "own"]
+Origin = Literal["curated", "fix_test", "report", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
 
 Kind = Literal["bug", "timing", "advisory", "closing"]

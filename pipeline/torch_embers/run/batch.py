@@ -40,7 +40,7 @@ PROFILES = {
     "curated": "reviewed",
     "own": "reviewed",
     "fix_test": "hostile",
-    "synthesized": "hostile",
+    "report": "hostile",
 }
 """Profile of the sandbox by the origin of a case: only what somebody has read may run without every guarantee."""
 PRELOADS: dict[str, tuple[str, ...]] = {

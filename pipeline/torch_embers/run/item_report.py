@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.errors import InputError
 from torch_embers.escaping import markdown as escaped
 from torch_embers.escaping import markdown_code
+from torch_embers.extract.reading import read
+from torch_embers.extract.script import ReportText
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
@@ -86,6 +88,12 @@ _SCRIPT = """
 SELECT code, environment, device, found_in, changes, reason, detail FROM scripts
 WHERE repo = $repo AND number = $number
 """
+_TEXT = """
+SELECT coalesce(i.title, '') AS title, i.body,
+       coalesce((SELECT list(m.body ORDER BY m.created_at, m.comment_id) FROM comments m
+                 WHERE m.repo = i.repo AND m.number = i.number AND m.body IS NOT NULL), []) AS comments
+FROM items i WHERE repo = $repo AND number = $number AND kind = 'issue' AND i.body IS NOT NULL
+"""
 _PLACES = """
 SELECT environment, concat_ws(', ', device, processor, capability, system) FROM environments
 """
@@ -116,7 +124,7 @@ class ItemReport:
         predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
         cases: name, origin, relation, summary, requires, script.
-        script: of the report, or why there is none; None before anybody looked for it.
+        script: of the report, or why there is none; None of a pull request, or where its text was not mined.
         timeline: what that script does on each build, its environment in words; None where it never ran.
         statuses: backend, status, reference build, decided_at, provenance, evidence.
         verdicts: by case, oldest build first, own before shipped ones.
@@ -199,6 +207,8 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS)
         gold, predictions, links, cases, statuses, fix_tests = (ask(query) for query in queries)
         script = next(map(script_from, ask(_SCRIPT)), None)
+        if script is None and (text := ask(_TEXT)):
+            script = read(ReportText(repo, number, **text[0]))
         own = timeline_of(connection, repo, number)
         timeline = own and placed(own, places(connection))
         review = review_of(ask)
@@ -250,7 +260,7 @@ def headline(report: ItemReport) -> str:
         if report.cases:
             return f"Not run yet: `embers run {report.number}`"
         told = "" if report.timeline else _fix_test(report.fix_tests)
-        return told or report.behaviour or "Not run: there is no case, and nobody looked for a script"
+        return told or report.behaviour or "Not run: there is no case, and no text of a report to take a script from"
     verdicts = preferred(report.verdicts)
     newest = builds_of(verdicts)[-1]
     decided = item_verdict(report.cases, [e for e in verdicts if e.build == newest])

@@ -2,7 +2,7 @@
 
 On one build of each side the whole script is run several times; a smaller text must do the same there: end alike, an
 exception by its class, its message and the frame of torch it came from; the operator that fails, with its arguments as
-far as the script tells how they are made (``repro/failing.py``) and what they hold (``repro/arguments.py``); of a
+far as the script tells how they are made (``repro/failing.py``); of a
 script that ends by itself the last line that it prints, or all lines where the last one does not tell the sides apart;
 of the functions that the report's title names one call each, with its arguments. In the end the small text is run as
 often as the whole one: where it once does something else, nothing is kept.
@@ -13,10 +13,9 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.normalize import now_utc
-from torch_embers.repro.arguments import described, names_in, undescribed, with_hook
 from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
 from torch_embers.repro.shortcuts import subjects
@@ -31,7 +30,7 @@ from torch_embers.timeline.running import NAME
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import duckdb
 
@@ -122,7 +121,6 @@ class _Side:
     duration: float
     seen: Sequence[Observation]
     failing: Shape | None
-    values: Mapping[str, str]
 
 
 class Trial:
@@ -154,14 +152,11 @@ class Trial:
 
     def _side(self, build: Build, runner: Runner) -> _Side:
         code = self._item.script.code
-        runs = [self._run(runner, with_hook(f"\n{code}"), None) for _ in range(BASELINE_RUNS)]
+        runs = [self._run(runner, code, None) for _ in range(BASELINE_RUNS)]
         result, seen = runs[0]
         duration = result.duration
         timeout = min(max(TIMEOUT_FACTOR * duration, LEAST_TIMEOUT), MOST_TIMEOUT)
-        values = self._values_of(code, result)
-        return _Side(
-            build, runner, timeout, duration, [s for _, s in runs], self._failing_call(code, result, seen), values
-        )
+        return _Side(build, runner, timeout, duration, [s for _, s in runs], _failing_call(code, result, seen))
 
     def _check(self) -> None:
         """Make sure that there is something to keep."""
@@ -197,7 +192,7 @@ class Trial:
     def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[RunResult, Observation]:
         self._count += 1
         [result] = runner.run([self._item.attempt(str(self._count), code, self._count, timeout)])
-        seen = replace(observe(replace(result, stderr=undescribed(result.stderr)), code), seed=self._count)
+        seen = replace(observe(result, code), seed=self._count)
         self._is_passing = seen.ending in PASSING
         return result, seen
 
@@ -229,25 +224,18 @@ class Trial:
         return all(self._does_the_same(side, candidate) for side in self._sides)
 
     def _does_the_same(self, side: _Side, candidate: str) -> bool:
-        result, seen = self._run(side.runner, with_hook(f"\n{candidate}"), side.timeout)
+        result, seen = self._run(side.runner, candidate, side.timeout)
         if not self._is_same(side, seen):
             return False
-        if side.failing is not None and not keeps(side.failing, self._failing_call(candidate, result, seen)):
-            return False
-        return side.values.items() <= self._values_of(candidate, result).items()
+        return side.failing is None or keeps(side.failing, _failing_call(candidate, result, seen))
 
-    def _values_of(self, code: str, result: RunResult) -> dict[str, str]:
-        """What the variables of the failing line hold."""
-        place = place_of(result.stderr, NAME)
-        used = names_in(f"\n{code}", place.line) if place is not None else frozenset()
-        return {name: told for name, told in described(result.stderr).items() if name in used}
 
-    def _failing_call(self, code: str, result: RunResult, seen: Observation) -> Shape | None:
-        """The call that failed, or the last one that printed, with its arguments."""
-        if seen.ending == "ok":
-            return failing(code, None)
-        place = place_of(result.stderr, NAME)
-        return failing(f"\n{code}", place) if place is not None else None
+def _failing_call(code: str, result: RunResult, seen: Observation) -> Shape | None:
+    """The call that failed, or the last one that printed, with its arguments."""
+    if seen.ending == "ok":
+        return failing(code, None)
+    place = place_of(result.stderr, NAME)
+    return failing(code, place) if place is not None else None
 
 
 def reduce_on(
@@ -292,22 +280,6 @@ def lines(code: str) -> int:
 
 
 def write(connection: duckdb.DuckDBPyConnection, made: Reduction) -> None:
-    """Keep the small text and the passes that led to it, in a transaction of the writer."""
-    name = made.item.name
-    artifact = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
+    """Keep the small text, in a transaction of the writer."""
+    artifact = {"name": made.item.name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
     rows.replace(connection, "artifacts", ("name", "kind"), [artifact])
-    connection.execute("DELETE FROM edits WHERE name = ? AND kind = 'minimal'", [name])
-    rows.append(connection, "edits", [_edit(name, place, made) for place in range(len(made.minimized.steps))])
-
-
-def _edit(name: str, place: int, made: Reduction) -> dict[str, Any]:
-    step = made.minimized.steps[place]
-    return {
-        "name": name,
-        "kind": "minimal",
-        "position": place,
-        "action": step.name,
-        "before": f"{step.before} characters",
-        "after": f"{step.after} characters",
-        "reason": f"{step.tests} candidates tried on {' and '.join(build.name for build in made.builds)}",
-    }

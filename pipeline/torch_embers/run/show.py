@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
-    from torch_embers.extract.stage import Counts
     from torch_embers.run.command import Reached, RunSummary
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
@@ -80,14 +79,6 @@ def print_checks(builds: Sequence[Build]) -> None:
     """Print what the checks of builds result."""
     rows = [(b.name, what, result) for b in builds for what, result in b.checked]
     stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
-
-
-def print_scripts(done: Counts) -> None:
-    """Print how many reports have a script, and why the others have none."""
-    out = stdout()
-    out.print(f"{done.scripts:,} of {done.issues:,} reports have a script; {done.read:,} read now")
-    if done.reasons:
-        out.print(table("", [("no script", False), ("reports", True)], done.reasons.items()))
 
 
 def print_reduction(made: Reduction) -> None:

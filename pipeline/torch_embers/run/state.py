@@ -50,7 +50,6 @@ OWN = {
     "announcements": "FROM announcements",
     "oracle_findings": "FROM oracle_findings",
     "oracle_runs": "FROM oracle_runs",
-    "edits": "FROM edits SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
     "artifacts": "FROM artifacts SEMI JOIN reductions USING (name) WHERE kind = 'minimal'",
     "reductions": "FROM reductions",
 }
@@ -68,9 +67,9 @@ KEYS = {
 }
 """Tables whose rows have a key, that of an announcement is its id in the feed; of all others equal rows are the same
 row."""
-PARTS = {"oracle_findings": ("oracle_runs", ("run",)), "edits": ("artifacts", ("name", "kind"))}
+PARTS = {"oracle_findings": ("oracle_runs", ("run",))}
 """Tables whose rows are parts of a row of another table: they come with it, so they are merged before it."""
-LATER = {"observations", "oracle_findings", "oracle_runs", "edits", "artifacts", "reductions"}
+LATER = {"observations", "oracle_findings", "oracle_runs", "artifacts", "reductions"}
 """Tables that folders from before 27 November 2026 have not."""
 MOMENTS = {
     "runs": ("case_hash", "build", "environment", "injected", "attempt", "ran_at"),
@@ -228,8 +227,7 @@ def _make_way(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Tab
     newer = (
         "SELECT r.name, r.build FROM reductions r JOIN loaded l USING (name, build) WHERE r.decided_at < l.decided_at"
     )
-    for name in ("edits", "artifacts"):
-        connection.execute(f"DELETE FROM {name} WHERE kind = 'minimal' AND name IN (SELECT name FROM ({newer}))")
+    connection.execute(f"DELETE FROM artifacts WHERE kind = 'minimal' AND name IN (SELECT name FROM ({newer}))")
     connection.execute(f"DELETE FROM reductions WHERE (name, build) IN ({newer})")
 
 

@@ -207,7 +207,7 @@ def _named(store: Store, names: Sequence[str], repo: str) -> list[Case]:
 
 def _of_report(item: ItemScript) -> Case:
     """The script of a report as something to run: of an unknown author, under the hash that its timeline has."""
-    case = parse(HEADER + item.script.code, f"report{item.number}", "synthesized")
+    case = parse(HEADER + item.script.code, f"report{item.number}", "report")
     return replace(case, code=item.script.code, issues=((item.repo, item.number),), hash=item.script.hash)
 
 

@@ -25,7 +25,7 @@ SORTS = {
     "comments": "comments",
     "reactions": "reactions",
 }
-ORIGINS = ("curated", "fix_test", "synthesized", "own")
+ORIGINS = ("curated", "fix_test", "own")
 SIGNAL = "s.ending IN ('signal', 'mixed') AND contains(s.what, 'SIG')"
 """Whether a segment ``s`` of a timeline has a signal, also as one of mixed endings."""
 DISPOSITIONS = "item_dispositions"

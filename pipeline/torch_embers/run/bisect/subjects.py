@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
-_PREFERENCE = ("curated", "own", "fix_test", "synthesized")
+_PREFERENCE = ("curated", "own", "fix_test")
 
 
 @dataclass(frozen=True, slots=True)

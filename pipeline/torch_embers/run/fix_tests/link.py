@@ -1,4 +1,4 @@
-"""`embers link-repros --fix-tests CLONE`: every commit of a clone that fixes an issue, with what became of its tests.
+"""`embers mine --fix-tests`: every commit of a clone that fixes an issue, with what became of its tests.
 
 Work is done and written commit by commit in batches, so that an interrupted run goes on where it was. Nothing of the
 clone is executed; scripts are kept in the user's database only.
@@ -80,7 +80,6 @@ def link_fix_tests(
     folder: Path,
     progress: Progress,
     *,
-    revision: str = "HEAD",
     since: str | None = None,
     jobs: int = 2,
 ) -> LinkedTests:
@@ -89,23 +88,22 @@ def link_fix_tests(
     Args:
         store: the database.
         repo: the repository whose issues the messages name.
-        folder: the clone.
+        folder: the clone; its HEAD ends the history.
         progress: counts commits.
-        revision: branch, tag or hash at the end of the history.
         since: only commits from this day on (ISO text, UTC).
         jobs: processes that parse.
 
     Raises:
-        InputError: no clone there, no such revision, or git failed.
+        InputError: no clone there, or git failed.
         StoreError: the database cannot be used.
     """
     rules = fix_test_rules.load()
     clone = Clone(folder)
-    tip = revision_of(clone, revision)
+    tip = revision_of(clone, "HEAD")
     commits = fix_commits(clone, repo, tip, rules.paths.tests)
     cuts = {version: Cut(*cut) for version, cut in rules.cuts().items()}
     releases = FirstReleases(clone, tip, cuts, rules.releases.picked)
-    with store.writer("link-repros") as writer:
+    with store.writer("embers mine --fix-tests") as writer:
         known = _known(store, repo, rules)
         todo = [c for c in commits if c.committed_at >= (since or "") and _must_read(c, known.get(c.sha), releases)]
         progress.expects(len(todo))
@@ -288,7 +286,7 @@ def _decided(repo: str, commit: FixCommit, test: TestFound, rules: Rules) -> tup
 
 def _artifacts(case: Case, test: TestFound, moment: str) -> Iterator[dict[str, Any]]:
     if test.script is not None:
-        texts = {"verbatim": test.script.verbatim, "before": test.before, "runnable": test.script.code}
+        texts = {"verbatim": test.script.verbatim, "before": test.before}
         for kind, code in texts.items():
             if code is not None:
                 yield {"name": case.name, "kind": kind, "code": code, "made_at": moment}
