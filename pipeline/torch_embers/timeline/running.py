@@ -379,7 +379,8 @@ class Runs:
         row = self._row(one, seen, result)
         doubtful = self._doubtful[key]
         if seen.ending == "timeout":
-            if result.duration - result.waited < attempt.timeout and self._hindered[key] < TRIES:
+            had_its_time = max(result.duration - result.waited, result.cpu) >= attempt.timeout
+            if not had_its_time and self._hindered[key] < TRIES:
                 self._hindered[key] += 1
                 return
             self._fresh.add(key)
