@@ -54,7 +54,7 @@ def test_the_search_is_between_the_builds_beside_the_newest_flip(database: Path)
     assert versions(found) == ("2.6.0", "2.7.1")
     assert found.bad.seen == (CRASH,) or found.bad.seen[0].what == "SIGSEGV"
     assert found.question == (
-        "Asked of each build: does the script of pytorch/pytorch#5 behave as on 2.6.0 (where it dies by SIGABRT, as reported) or as on "
+        "Asked of each build: does the script of pytorch/pytorch#5 behave as on 2.6.0 (where it dies by the reported SIGABRT) or as on "
         "2.7.1 (where it prints the expected value)?"
     )
 

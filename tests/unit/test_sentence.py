@@ -48,12 +48,11 @@ SENTENCES = [
     (line(prints("as_reported")), "The report's script prints the reported value on all 5 releases"),
     (
         line(prints("as_reported", OLD), GAP, prints("as_reported", ("2.8.0",))),
-        "The report's script prints the reported value on all 4 releases on which it runs (1 left out: lacks torch.foo)",
+        "The report's script prints the reported value on all 4 releases that can run it (2.7.1: lacks torch.foo)",
     ),
     (
         line(prints("other")),
-        "The report's script behaves the same on all 5 releases: it ends without an error; that is neither what was "
-        "reported nor what was expected",
+        "The report's script ends without an error on all 5 releases; what it shows was not found in the report",
     ),
     (
         line(prints("other", OLD), prints("as_expected", NEW, flip="value")),
@@ -71,14 +70,30 @@ SENTENCES = [
     ),
     (
         line(crash(), *(prints("other", (f"2.{minor}.0",), flip="value") for minor in (9, 10, 11))),
-        "The report's script changes its behaviour 3 times: it dies by SIGSEGV, as reported on 1.13.1 to 2.6.0; ...; since "
+        "The report's script changes its behaviour 3 times: it dies by the reported SIGSEGV on 1.13.1 to 2.6.0; ...; since "
         "2.11.0 it prints something else",
     ),
-    (line(GAP), "The report's script runs on none of 1 release: lacks torch.foo"),
+    (line(GAP), "The report's script does not run on 2.7.1: it lacks torch.foo"),
+    (
+        line(Segment(OLD, "lacks_api", "torch.foo")),
+        "The report's script runs on none of 3 releases: they lack torch.foo",
+    ),
+    (
+        line(Segment(OLD, "cannot_run", "needs the network")),
+        "The report's script runs on none of 3 releases: it needs the network",
+    ),
+    (
+        line(GAP, prints("as_reported", ("2.8.0",))),
+        "The report's script prints the reported value on 2.8.0, the only release that can run it (2.7.1: lacks torch.foo)",
+    ),
+    (
+        line(Segment(OLD, "exit", "1"), Segment(NEW, "exit", "1", flip="value")),
+        "The report's script exits with code 1 on 1.13.1 to 2.6.0; since 2.7.1 it exits with code 1 but prints something "
+        "else",
+    ),
     (
         line(prints("other", OLD), prints("other", NEW, flip="wording")),
-        "The report's script behaves the same on all 5 releases: it ends without an error; that is neither what was "
-        "reported nor what was expected",
+        "The report's script ends without an error on all 5 releases; what it shows was not found in the report",
     ),
 ]
 
@@ -106,7 +121,7 @@ def test_the_strip_has_a_letter_for_each_release_and_fits_a_terminal() -> None:
 def test_the_details_show_what_changes_at_each_flip() -> None:
     known = details(line(crash(shown="RuntimeError: x"), error(at_fix=True)))
     assert known == [
-        "1.13.1 to 2.6.0: dies by SIGSEGV, as reported ('segfault': title)",
+        "1.13.1 to 2.6.0: dies by the reported SIGSEGV ('segfault': title)",
         "  ending changes, at the release of the known fix",
         "  @@ -1 +1 @@",
         "  -RuntimeError: x",

@@ -24,7 +24,7 @@ PASTED_LINES = 200
 LONGEST_CELL = 160
 LONGEST_ENDING = 24
 UNCONFIRMED = "?"
-MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "neither", None: ""}
+MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "not found", None: ""}
 """What a segment shows, beside the report."""
 
 
@@ -57,7 +57,7 @@ def changes(script: Script) -> list[str]:
     """What differs from the report: for each reason the lines of the report (``-``) and of the script (``+``)."""
     lines = []
     for reason, same in groupby(script.changes, key=lambda change: change.reason):
-        lines.append(f"{reason}:")
+        lines.append(f"{reason.rstrip('.')}:")
         for change in same:
             lines += [f"- {line}" for line in change.before.splitlines()]
             lines += [f"+ {line}" for line in change.after.splitlines()]
@@ -89,6 +89,8 @@ def ending(segment: Segment) -> str:
     """How a segment ends, in a word or two; of one that ends well, whether it prints what the report quotes."""
     if segment.ending == "lacks_api":
         return f"lacks {segment.what}"
+    if segment.ending == "exit":
+        return f"exit {segment.what}"
     printed = {"as_reported": "reported value", "as_expected": "expected value"}
     words = printed.get(segment.match or "", "ok") if segment.ending == "ok" else segment.ending.replace("_", " ")
     return segment.what or words
@@ -111,7 +113,8 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     before, after = borders[-1]
     was, now = _short(before), _short(after)
     if was == now:
-        now = f"another {'value' if after.flip == 'value' else 'message'}"
+        is_message = after.ending == "exception" or after.flip != "value"
+        now = f"another {'message' if is_message else 'value'}"
     is_absence = before.ending == "signal" or before.match == "as_reported"
     return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
 

@@ -128,6 +128,8 @@ def limits(opinion: SecondOpinion) -> list[str]:
         said.append("The reporter's own script was not run.")
     elif timeline.device:
         said.append(f"The report is about {timeline.device}; what its script does on the CPU says nothing of it.")
+    elif (newest := timeline.segments[-1].versions[-1]) != opinion.reference:
+        said.append(f"The script ran up to {newest}, and not on {opinion.reference}, the newest release known here.")
     if opinion.conclusion == "no longer seen":
         said.append(
             "That it is not seen any more does not say that it was fixed, nor by which change. Another way to the same "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import unified_diff
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_embers.timeline.model import GAPS, MIXED
@@ -26,18 +27,18 @@ def sentence(timeline: Timeline) -> str:
     groups = _groups(timeline.segments)
     subject = f"The report is about {timeline.device}; on the CPU its script" if timeline.device else SUBJECT
     if not groups:
-        return f"{subject} runs on none of {_releases(timeline.segments)}: {_gap(timeline.segments[0])}"
+        count, why = len(_versions(timeline.segments)), _why_not(timeline.segments)
+        where = f"runs on none of {count} releases" if count > 1 else f"does not run on {_span(timeline.segments)}"
+        return f"{subject} {where}: {why}"
     if len(groups) == 1:
         return f"{subject} {_alike(groups[0], timeline)}"
     if len(groups) > 3:
         times = f"changes its behaviour {len(groups) - 1} times"
-        return (
-            f"{subject} {times}: it {does(groups[0][-1])} on {_span(groups[0])}; ...; {_since(groups[-1], groups[-2])}"
-        )
+        return f"{subject} {times}: it {_on(does(groups[0][-1]), groups[0])}; ...; {_since(groups[-1], groups[-2])}"
     first = groups[0][-1]
     opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {does(first)}"
-    clauses = [f"{opening} on {_span(groups[0])}"]
-    clauses += [f"{does(group[-1])} on {_span(group)}" for group in groups[1:-1]]
+    clauses = [_on(opening, groups[0])]
+    clauses += [_on(_does_now(group, before), group) for before, group in pairwise(groups[:-1])]
     return "; ".join((*clauses, _since(groups[-1], groups[-2])))
 
 
@@ -59,20 +60,18 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     last = group[-1]
     count = sum(len(segment.versions) for segment in group)
     gaps = [segment for segment in timeline.segments if segment.ending in GAPS]
-    where = f"on all {_count(count)}" if count > 1 else f"on {last.versions[0]}"
-    where += f" on which it runs ({len(_versions(gaps))} left out: {_gap(gaps[0])})" if gaps else ""
-    if last.match == "other":
-        neither = "that is neither what was reported nor what was expected"
-        return f"behaves the same {where}: it {does(last)}; {neither}"
-    return f"{does(last)} {where}"
+    where = f"on all {count} releases" if count > 1 else f"on {last.versions[0]}"
+    if gaps:
+        where += " that can run it" if count > 1 else ", the only release that can run it"
+        where += f" ({_span(gaps[:1])}: {_gap(gaps[0])})"
+    not_found = "; what it shows was not found in the report" if last.match == "other" else ""
+    return f"{_closed(does(last))} {where}{not_found}"
 
 
 def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
-    now = does(last)
-    if now == does(bad):
-        now = {"ok": "prints something else", "exception": f"raises another {last.what}"}.get(last.ending, now)
+    now = _does_now(group, before)
     crashed = bad.ending == "signal"
     if not crashed and bad.match != "as_reported":
         return f"since {group[0].versions[0]} it {now}"
@@ -85,6 +84,15 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     return f"since {group[0].versions[0]} it {now} ({gone})"
 
 
+def _does_now(group: Sequence[Segment], before: Sequence[Segment]) -> str:
+    """What the script does on some releases, told apart from what it did before."""
+    last, now = group[-1], does(group[-1])
+    if now != does(before[-1]):
+        return now
+    other = {"ok": "prints something else", "exception": f"raises another {last.what}"}
+    return other.get(last.ending, f"{now} but prints something else")
+
+
 def does(segment: Segment) -> str:
     """What the script does on a segment, as a verb."""
     kind = _KIND.get(segment.match or "")
@@ -95,9 +103,9 @@ def does(segment: Segment) -> str:
         case "exception":
             return f"raises the {kind} {segment.what}" if kind else f"raises {segment.what}"
         case "signal":
-            return f"dies by {segment.what}{as_said}"
+            return f"dies by the {kind} {segment.what}" if kind else f"dies by {segment.what}"
         case "exit":
-            return f"exits with code {segment.what}{as_said}"
+            return f"exits with the {kind} code {segment.what}" if kind else f"exits with code {segment.what}"
         case "timeout":
             return f"does not end in time{as_said}"
         case "out_of_memory":
@@ -110,6 +118,24 @@ def _gap(segment: Segment) -> str:
     return f"lacks {segment.what}" if segment.ending == "lacks_api" else f"cannot run: {segment.what}"
 
 
+def _why_not(segments: Sequence[Segment]) -> str:
+    """Why releases cannot run the script; where the reasons differ, that of the oldest ones."""
+    first = segments[0]
+    if first.ending != "lacks_api":
+        return f"it {first.what}" if first.what.startswith("needs ") else first.what
+    them = ("it" if len(first.versions) == 1 else "they") if len(segments) == 1 else _span([first])
+    return f"{them} {'lacks' if len(first.versions) == 1 else 'lack'} {first.what}"
+
+
+def _on(clause: str, group: Sequence[Segment]) -> str:
+    return f"{_closed(clause)} on {_span(group)}"
+
+
+def _closed(clause: str) -> str:
+    """A clause that goes on: what stands between commas is closed."""
+    return f"{clause}{',' * (', as ' in clause)}"
+
+
 def _versions(segments: Sequence[Segment]) -> list[str]:
     return [version for segment in segments for version in segment.versions]
 
@@ -117,14 +143,6 @@ def _versions(segments: Sequence[Segment]) -> list[str]:
 def _span(segments: Sequence[Segment]) -> str:
     versions = _versions(segments)
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
-
-
-def _count(number: int) -> str:
-    return f"{number} release" + "s" * (number != 1)
-
-
-def _releases(segments: Sequence[Segment]) -> str:
-    return _count(len(_versions(segments)))
 
 
 def strip(timeline: Timeline) -> str:
@@ -136,7 +154,8 @@ def strip(timeline: Timeline) -> str:
     legend: dict[str, str] = {}
     last = ""
     for segment in timeline.segments:
-        name = _gap(segment) if segment.ending in GAPS else segment.what or "ok"
+        named = f"exit {segment.what}" if segment.ending == "exit" else segment.what or "ok"
+        name = _gap(segment) if segment.ending in GAPS else named
         if segment.ending in GAPS:
             letter = "-"
         elif segment.match in _KIND:
