@@ -239,6 +239,12 @@ def test_a_comment_by_somebody_who_sees_it_fixed_is_no_evidence() -> None:
     assert verdict(PRINTED, "", "odd", f"Same here:\n{fenced(PRINTED)}") == "as_reported"
 
 
+def test_what_one_end_of_a_segment_shows_is_not_said_of_the_other() -> None:
+    runs = {"2.6.0": [Observation("ok", printed="9.5367e-06")], "2.13.0": [Observation("ok", printed="4.7683e-10")]}
+    [found] = matched(segments(runs), runs, report("It should be `4.7683e-10`."))
+    assert found.match == "other"
+
+
 def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:
     runs = {"2.13.0": [Observation("ok"), DIES]}
     [found] = matched(segments(runs), runs, report("segmentation fault"))

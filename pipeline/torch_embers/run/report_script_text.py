@@ -112,8 +112,7 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     was, now = _short(before), _short(after)
     if was == now:
         now = f"another {'value' if after.flip == 'value' else 'message'}"
-    is_absence = before.ending == "signal" or before.match == "as_reported"
-    return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
+    return f"{was} -> {now}", after.versions[0] + UNCONFIRMED * (before.asks_for_runs and not after.confirmed)
 
 
 def _short(segment: Segment) -> str:

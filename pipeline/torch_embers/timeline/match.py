@@ -66,7 +66,7 @@ def matched(
 
     Args:
         found: the segments of a timeline.
-        by_version: the runs on each release; those on the newest one of a segment are looked for.
+        by_version: the runs on each release; those on both ends of a segment are looked for.
         text: of the report.
     """
     said = passages(text)
@@ -75,15 +75,19 @@ def matched(
         if segment.ending in GAPS:
             made.append(segment)
             continue
-        runs = dict.fromkeys(
-            replace(run, seed=0, frame="", threads=1)
-            for run in by_version[segment.versions[-1]]
-            if run.ending not in GAPS
-        )
-        each = [_of_run(run, said) for run in list(runs)[:_MOST_RUNS]]
-        match, evidence = min(each, key=lambda one: ("as_reported", "as_expected", "other").index(one[0]))
+        match, evidence = _of_runs(by_version[segment.versions[-1]], said)
+        # alike within the tolerance of the segment may be no match within that of the report
+        if match != "other" and _of_runs(by_version[segment.versions[0]], said)[0] != match:
+            match, evidence = "other", ""
         made.append(replace(segment, match=match, evidence=evidence))
     return made
+
+
+def _of_runs(seen: Sequence[Observation], said: Sequence[Passage]) -> tuple[Match, str]:
+    """What the runs of a release are for the report: one that does as reported decides."""
+    runs = dict.fromkeys(replace(run, seed=0, frame="", threads=1) for run in seen if run.ending not in GAPS)
+    each = [_of_run(run, said) for run in list(runs)[:_MOST_RUNS]]
+    return min(each, key=lambda one: ("as_reported", "as_expected", "other").index(one[0]))
 
 
 def with_quoted_errors(
