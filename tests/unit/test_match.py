@@ -90,7 +90,7 @@ def test_a_signal_is_known_by_all_its_names(line: str) -> None:
 )  # fmt: skip
 def test_each_signal_has_its_own_names(signal: str, line: str) -> None:
     assert verdict(Observation("signal", signal), fenced(line)) == "as_reported"
-    assert verdict(Observation("signal", "SIGBUS"), fenced(line)) == "other"
+    assert {verdict(Observation("signal", other), fenced(line)) for other in ("SIGBUS", "SIGSEGV")} == {"other"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,9 @@ def test_a_denied_or_nameless_crash_decides_nothing(line: str) -> None:
 def test_a_run_that_does_not_end_is_named_by_the_title() -> None:
     assert verdict(Observation("timeout"), "", "conv2d hangs forever") == "as_reported"
     assert verdict(Observation("timeout"), "it hangs", "conv2d is odd") == "other"
+    assert verdict(Observation("timeout"), "", "torch.jit.freeze is wrong") == "other"
     assert verdict(Observation("out_of_memory"), "it runs out of memory") == "as_reported"
+    assert verdict(Observation("out_of_memory"), "Checkpoints reduce memory usage.") == "other"
 
 
 MESSAGES = [
@@ -177,6 +179,10 @@ PRINTED = "sum 12.5000 of 7\ntensor([1.5000, 2.5000])\n"
         ("I get `tensor([1.5000, 2.5000])` here.", "as_reported"),
         ("The result should be `tensor([1.5000, 2.5000])`.", "as_expected"),
         ("The result should not be `tensor([1.5000, 2.5000])`.", "other"),
+        ("The result should be a view rather than `tensor([1.5000, 2.5000])`.", "other"),
+        ("It should differ from `tensor([1.5000, 2.5000])`.", "other"),
+        ("It was updated, as expected: `tensor([1.5000, 2.5000])`.", "other"),  # the part that works
+        ("With lr `12.5` and `7` steps the loss explodes.", "other"),  # what it was given
         ("It should be `tensor([3., 4.])` but we get `tensor([1.5000, 2.5000])`.", "other"),
         (f"### Expected behavior\n\n{fenced(PRINTED)}", "as_expected"),
         (f"After the fix it prints:\n{fenced(PRINTED)}", "other"),
@@ -191,6 +197,26 @@ PRINTED = "sum 12.5000 of 7\ntensor([1.5000, 2.5000])\n"
 )
 def test_printed_values_are_looked_for_where_the_report_shows_them(body: str, match: str) -> None:
     assert verdict(PRINTED, body) == match
+
+
+SHAPES = "```python\nprint(x.shape)  # torch.Size([2, 3])\nprint(f(x))  # tensor(5.25)\n```\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"1.9 prints\n{fenced('torch.Size([2, 3])')}and 1.10\n{fenced('torch.Size([4, 5])')}",  # one of two is a fragment
+        SHAPES,
+        "```python\nx.var(0)  # => 0\nx.var()  # tensor(7.5000)\n```",
+        "```python\nprint(x.shape)  # torch.Size([2, 3])\n```\n" + fenced("RuntimeError: it ends so, in an error"),
+        fenced("torch.Size([2, 3])\nSegmentation fault"),
+        fenced("caught: RuntimeError: one two three four five\ntensor([1., 2.])"),
+    ],
+)
+def test_what_is_printed_before_the_error_or_beside_the_wrong_value_is_no_match(body: str) -> None:
+    fixed = "torch.Size([2, 3])\ntensor(7.5000)\ntensor(7.5000)\ncaught: RuntimeError: one two three four five\n"
+    assert verdict(fixed, body) == "other"
+    assert verdict(fixed, fenced("torch.Size([2, 3])"), "it hangs behind the first line") == "other"
 
 
 def test_labels_that_the_script_prints_itself_are_part_of_its_output() -> None:
@@ -211,6 +237,12 @@ def test_a_comment_by_somebody_who_sees_it_fixed_is_no_evidence() -> None:
     said = f"I cannot reproduce this on main, I get\n{fenced(PRINTED)}"
     assert verdict(PRINTED, "", "odd", said) == "other"
     assert verdict(PRINTED, "", "odd", f"Same here:\n{fenced(PRINTED)}") == "as_reported"
+
+
+def test_what_one_end_of_a_segment_shows_is_not_said_of_the_other() -> None:
+    runs = {"2.6.0": [Observation("ok", printed="9.5367e-06")], "2.13.0": [Observation("ok", printed="4.7683e-10")]}
+    [found] = matched(segments(runs), runs, report("It should be `4.7683e-10`."))
+    assert found.match == "other"
 
 
 def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:

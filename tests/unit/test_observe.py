@@ -67,6 +67,14 @@ def test_an_end_has_one_word(how: str, number: int | None, text: str, seen: tupl
     assert (found.ending, found.what) == seen
 
 
+def test_a_traceback_of_a_thread_or_destructor_is_not_the_one_that_ends_the_script() -> None:
+    trace = 'Traceback (most recent call last):\n  File "t.py", line 1, in f\n'
+    asides = [f"{opening}:\n{trace}KeyError: 1\n" for opening in ("Exception ignored in: <f>", "Exception in thread T")]
+    raised = last_exception(f"{trace}ValueError: it\n{''.join(asides)}")
+    assert raised is not None
+    assert raised[:2] == ("ValueError", "it")
+
+
 def test_the_outermost_exception_of_a_chain_decides_and_keeps_what_it_wraps() -> None:
     inner = HEAD + SCRIPT + "torch._inductor.exc.CppCompileError: C++ compile error\n"
     outer = f"{HEAD}{SCRIPT}{INSIDE}torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:\nCppCompileError: C++ compile error\n"

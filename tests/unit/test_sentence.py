@@ -45,6 +45,24 @@ SENTENCES = [
         "The report's script: SIGSEGV on 1.13.1 to 2.6.0; since 2.7.1 it raises the expected ValueError (0 of 11 runs "
         "crash)",
     ),
+    (  # rare crashes need runs, too
+        line(Segment(OLD, "mixed", "ok 3 of 4; SIGSEGV 1 of 4"), prints(None, NEW, flip="ending", runs=2)),
+        "The report's script does not always do the same (ok 3 of 4; SIGSEGV 1 of 4) on 1.13.1 to 2.6.0; not seen again "
+        "in 2 runs on 2.8.0; since 2.7.1 it ends without an error",
+    ),
+    (  # in other words it is still as reported
+        line(error(match="as_reported", flip=None), error(flip="wording")),
+        "The report's script raises the reported ValueError on all 4 releases",
+    ),
+    (  # words that are the expected ones are another behaviour
+        line(error(match="as_reported", flip=None, confirmed=True), error(match="as_expected", flip="wording")),
+        "The report's script raises the reported ValueError on 2.7.1 to 2.8.0; not seen again in 11 runs on 2.8.0; since "
+        "2.7.1 it raises the expected ValueError",
+    ),
+    (  # a reader says that both are as reported
+        line(prints("as_reported", OLD), prints("as_reported", NEW, flip="value", confirmed=True, runs=11)),
+        "The report's script prints the reported value on 1.13.1 to 2.6.0; since 2.7.1 it prints something else",
+    ),
     (line(prints("as_reported")), "The report's script prints the reported value on all 5 releases"),
     (
         line(prints("as_reported", OLD), GAP, prints("as_reported", ("2.8.0",))),

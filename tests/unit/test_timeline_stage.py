@@ -78,6 +78,14 @@ def test_rows_follow_from_observations_and_the_text(crashed: Path) -> None:
     assert of(crashed, 5) == timeline
 
 
+@pytest.mark.parametrize("script", ["another", None])
+def test_a_timeline_of_another_script_than_the_report_now_gives_is_not_told(crashed: Path, script: str | None) -> None:
+    derived(crashed)
+    say(crashed, "UPDATE scripts SET script = ?", script)
+    with Store(crashed).read() as connection:
+        assert stored.timeline_of(connection, REPO, 5) is None
+
+
 def test_only_the_items_that_are_asked_for_are_derived_anew(crashed: Path) -> None:
     derived(crashed)
     say(crashed, "UPDATE items SET body = 'nothing'")

@@ -115,8 +115,7 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     if was == now:
         is_message = after.ending == "exception" or after.flip != "value"
         now = f"another {'message' if is_message else 'value'}"
-    is_absence = before.ending == "signal" or before.match == "as_reported"
-    return f"{was} -> {now}", after.versions[0] + (UNCONFIRMED if is_absence and not after.confirmed else "")
+    return f"{was} -> {now}", after.versions[0] + UNCONFIRMED * (before.asks_for_runs and not after.confirmed)
 
 
 def _short(segment: Segment) -> str:

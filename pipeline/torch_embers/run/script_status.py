@@ -57,8 +57,7 @@ class ScriptStatus:
         """
         for before, after in borders(self.timeline):
             if after.versions[0] == release:
-                is_absence = before.ending in ("signal", "mixed") or before.match == "as_reported"
-                return after.confirmed or not is_absence
+                return after.confirmed or not before.asks_for_runs
         return False
 
 

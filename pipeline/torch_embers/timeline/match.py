@@ -66,7 +66,7 @@ def matched(
 
     Args:
         found: the segments of a timeline.
-        by_version: the runs on each release; those on the newest one of a segment are looked for.
+        by_version: the runs on each release; those on both ends of a segment are looked for.
         text: of the report.
     """
     said = passages(text)
@@ -75,15 +75,19 @@ def matched(
         if segment.ending in GAPS:
             made.append(segment)
             continue
-        runs = dict.fromkeys(
-            replace(run, seed=0, frame="", threads=1)
-            for run in by_version[segment.versions[-1]]
-            if run.ending not in GAPS
-        )
-        each = [_of_run(run, said) for run in list(runs)[:_MOST_RUNS]]
-        match, evidence = min(each, key=lambda one: ("as_reported", "as_expected", "other").index(one[0]))
+        match, evidence = _of_runs(by_version[segment.versions[-1]], said)
+        # alike within the tolerance of the segment may be no match within that of the report
+        if match != "other" and _of_runs(by_version[segment.versions[0]], said)[0] != match:
+            match, evidence = "other", ""
         made.append(replace(segment, match=match, evidence=evidence))
     return made
+
+
+def _of_runs(seen: Sequence[Observation], said: Sequence[Passage]) -> tuple[Match, str]:
+    """What the runs of a release are for the report: one that does as reported decides."""
+    runs = dict.fromkeys(replace(run, seed=0, frame="", threads=1) for run in seen if run.ending not in GAPS)
+    each = [_of_run(run, said) for run in list(runs)[:_MOST_RUNS]]
+    return min(each, key=lambda one: ("as_reported", "as_expected", "other").index(one[0]))
 
 
 def with_quoted_errors(
@@ -255,24 +259,32 @@ def _of_prints(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
     printed = _Printed(run.printed)
     hits: dict[Side, list[Found]] = {"reported": [], "expected": []}
     missed = 0
-    for name, message in _with_inner("", run.printed):
-        hits["reported"] += [one for one in _errors(name, message, said) if one.side == "reported" and name]
+    own_errors = [hit for name, message in _with_inner("", run.printed) if name for hit in _errors(name, message, said)]
+    # what the script prints before the error, crash or hang that is reported says nothing where that is gone
+    ends_in = "|".join((rules().errors.traceback, *rules().signals.values()))
+    is_cut = bool(_named(f"{ends_in}|{rules().endings['timeout']}", said[:1]))
     for passage in said:
-        if passage.side == "neither" or pattern(rules().errors.traceback).search(passage.text):
+        if passage.side == "neither":
+            continue
+        is_body = passage.side == "reported" and passage.where.endswith("body")
+        if passage.kind == "output" and pattern(ends_in).search(passage.text):
+            is_cut |= is_body and not own_errors
             continue
         if passage.label:
             is_printed = all(printed.has(tokens(label)) for label in passage.label.split("\n") if tokens(label))
             if is_printed is passage.label.endswith("\n"):  # the script itself prints the label, or it does not
                 continue
         items = _items(passage)
-        if not items or not _tells(items):
-            continue
         if all(printed.has(item.tokens) for item in items):
-            hits[passage.side].append(Found(passage.side, f"{_quoted(items)}: {passage.where}"))
-        elif passage.side == "reported" and passage.kind == "output" and passage.where.endswith("body"):
-            missed += 1
-    if hits["reported"] and len(hits["reported"]) >= missed:
-        return "as_reported", hits["reported"][0].evidence
+            if items and _tells(items):
+                hits[passage.side].append(Found(passage.side, f"{_quoted(items)}: {passage.where}"))
+        elif is_body:
+            missed += any(item.values for item in items) or (passage.kind == "output" and _tells(items))
+    reported = [] if is_cut else hits["reported"]
+    if not missed:
+        reported = [one for one in own_errors if one.side == "reported"] + reported
+    if len(reported) > missed:
+        return "as_reported", reported[0].evidence
     if hits["expected"] and not hits["reported"]:
         return "as_expected", hits["expected"][0].evidence
     return "other", ""
@@ -287,7 +299,10 @@ def _items(passage: Passage) -> list[_Item]:
         found = [_Item(tuple(tokens(line)), is_tensor=False) for line in lines]
         made += [item for item in found if item.values or len(item.tokens) >= LEAST_WORDS]
     elif not made:
-        quotes = re.findall(r"`([^`\n]+)`", text) if passage.kind == "sentence" else [text]
+        quotes = [text]
+        if passage.kind == "sentence":  # other numbers in a sentence are inputs and shapes
+            speaks = passage.side == "expected" or pattern(rules().sides.result).search(text)
+            quotes = re.findall(r"`([^`\n]+)`", text) if speaks else []
         found = [_Item(tuple(tokens(one)), is_tensor=False) for one in quotes]
         made += [
             item

@@ -71,6 +71,11 @@ class Segment:
     flip: Flip | None = None
     at_fix: bool | None = None
 
+    @property
+    def asks_for_runs(self) -> bool:
+        """Whether only enough runs show that this is gone: a crash, what was reported, or what not every run does."""
+        return self.ending in ("signal", MIXED) or self.match == "as_reported"
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:

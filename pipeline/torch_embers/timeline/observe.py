@@ -26,6 +26,12 @@ ENDED = {
 }
 """Limits of the sandbox that no report is about."""
 _HEADER = re.compile(r"^[ +|]{0,40}Traceback \(most recent call last\):\n", re.MULTILINE)
+_ASIDE = re.compile(
+    r"^(?:Exception ignored in|Exception in thread|Error in atexit)[^\n]*\nTraceback \(most recent call last\):\n"
+    r"(?:[ \t][^\n]*\n)*[^\n]*\n?",
+    re.MULTILINE,
+)
+"""The traceback of a thread or of a destructor: it does not end the script, and may stand behind the one that does."""
 _FRAME = re.compile(r'^  File "([^"\n]{1,400})", line \d{1,9}(?:, in ([^\n]{1,200}))?$', re.MULTILINE)
 _RAISED = re.compile(r"^((?:[A-Za-z_]\w{0,80}\.){0,12}[A-Za-z_]\w{0,80})(?:: ?(.*))?$")
 _TORCH = re.compile(
@@ -127,6 +133,7 @@ def observe(run: RunResult, code: str) -> Observation:
 
 def last_exception(text: str) -> Raised | None:
     """The exception of the last traceback in an error output; of a chain that is the outermost one."""
+    text = _ASIDE.sub("", text)
     headers = list(_HEADER.finditer(text))
     start = headers[-1] if headers else _FRAME.search(text)  # a script that cannot be read has no traceback
     if start is None:

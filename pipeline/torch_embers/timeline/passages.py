@@ -40,6 +40,7 @@ _CODE = re.compile(
 class _Sides(Explained):
     expected: str
     reported: str
+    result: str
     label: str
     negated: str
     aside: str

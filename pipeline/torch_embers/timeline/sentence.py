@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import unified_diff
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -48,8 +49,10 @@ def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
     for segment in segments:
         if segment.ending in GAPS:
             continue
-        if made and segment.flip in (None, "wording"):
-            made[-1].append(segment)
+        known = made[-1][-1].match if made else None
+        if made and segment.flip in (None, "wording") and {known, segment.match} != set(_KIND):
+            is_lost = segment.match == "other" and known in _KIND  # in other words it is still what it was
+            made[-1].append(replace(segment, match=known) if is_lost else segment)
         else:
             made.append([segment])
     return made
@@ -72,8 +75,8 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
     now = _does_now(group, before)
-    crashed = bad.ending == "signal"
-    if not crashed and bad.match != "as_reported":
+    crashed = "SIG" in bad.what
+    if not bad.asks_for_runs or (not crashed and last.match == "as_reported"):
         return f"since {group[0].versions[0]} it {now}"
     if last.ending == MIXED:
         return f"on {_span(group)} it {now}"
