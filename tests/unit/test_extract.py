@@ -18,6 +18,7 @@ from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
+from torch_embers.run.item_report import report_of
 from torch_embers.store import schema
 from torch_embers.store.store import Store
 
@@ -376,6 +377,14 @@ def test_every_issue_has_one_row_and_is_read_again_only_when_it_changed(
     assert stage.refresh(store, None, Silent()) == stage.Counts(2, 0, {"no_code": 2}, 1)
     monkeypatch.setattr(rules, "version", lambda: "other")
     assert stage.refresh(store, None, Silent()).read == 2
+
+
+def test_of_a_report_that_did_not_run_its_script_or_the_reason_is_shown(store: Store) -> None:
+    shown = {number: report_of(store, REPO, number) for number in (1, 2, 3)}
+    assert shown[1].behaviour == "The report's script has not run yet: `embers run 1`"
+    assert shown[2].script is None, "a pull request is no report"
+    assert shown[3].behaviour.startswith("No script: ")
+    assert rows_of(store) == {}, "what is only shown is not kept"
 
 
 def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

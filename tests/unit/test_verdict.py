@@ -89,7 +89,7 @@ def failing(family: str) -> Declared:
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: boom 3")), "reproduced"),
         (failing("RuntimeError: boom"), Ended(1, stderr=traceback("RuntimeError: other")), "different_failure"),
         (failing("ImportError"), Ended(1, stderr=traceback("ImportError: cannot import")), "reproduced"),
-        (failing("RuntimeError"), Ended(1, stderr=traceback("NameError: name 'x' is not defined")), "cannot_run"),
+        (failing("RuntimeError"), Ended(1, stderr=traceback("FileNotFoundError: no x")), "cannot_run"),
         (failing("SIGSEGV"), Ended(None, 11, "signalled"), "reproduced"),
         (failing("SIGSEGV"), Ended(None, 6, "signalled"), "different_failure"),
         (failing("SIGSEGV"), Ended(0), "not_reproduced"),

@@ -7,7 +7,7 @@ hands it over as JSON.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from torch_embers.oracles.compare import Yardstick
 
@@ -74,8 +74,3 @@ class Rules:
     def may_alias(self, op: str) -> bool:
         """Whether an operator may hand its argument on though its schema does not say so."""
         return op in self._alias
-
-
-def dtype_name(dtypes: Sequence[Any]) -> str:
-    """The first dtype as text without its module; empty where there is none."""
-    return str(dtypes[0]).replace("torch.", "") if dtypes else ""

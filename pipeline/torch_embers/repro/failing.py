@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _FRAME = re.compile(r'^ {2,8}File "(?:[^"\n]{0,300}/)?([^"/\n]{1,200})", line (\d{1,9})')
 _MARKS = re.compile(r"^ {4}( *)([~^]{1,400})$")
-_INDENT = 4
-"""Blanks that a traceback puts before a line of source, without the line's own."""
 _USER_CODE = "from user code:"
 """What the compiler writes before the frames of the function that it was given."""
 _DEPTH = 8

@@ -92,7 +92,7 @@ _TEXT = """
 SELECT coalesce(i.title, '') AS title, i.body,
        coalesce((SELECT list(m.body ORDER BY m.created_at, m.comment_id) FROM comments m
                  WHERE m.repo = i.repo AND m.number = i.number AND m.body IS NOT NULL), []) AS comments
-FROM items i WHERE repo = $repo AND number = $number AND kind = 'issue' AND i.body IS NOT NULL
+FROM items i WHERE repo = $repo AND number = $number AND coalesce(kind, 'issue') = 'issue' AND i.body IS NOT NULL
 """
 _PLACES = """
 SELECT environment, concat_ws(', ', device, processor, capability, system) FROM environments
