@@ -85,9 +85,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         insert(connection, "predictions", "number value likeliest", [(1, "slow", "slow"), (3, "slow", "slow")], **same)
         wording = [raised("2.0.1", flip="wording"), raised("2.1.2", flip="wording")]
         crash = [crashed("2.0.1"), ended(NEW, match="other", confirmed=False)]
-        for number, segments in enumerate((CRASH, [GAP, *VALUE], wording), 1):
-            add_timeline(connection, "a/b", number, segments)
-        add_script(connection, "a/b", 1, replace(SCRIPT, environment={"OMP_NUM_THREADS": "1"}))
+        with_threads = replace(SCRIPT, environment={"OMP_NUM_THREADS": "1"})
+        add_timeline(connection, "a/b", 1, CRASH, with_threads)
+        add_script(connection, "a/b", 1, with_threads)
+        add_timeline(connection, "a/b", 2, [GAP, *VALUE])
+        add_timeline(connection, "a/b", 3, wording)
         add_script(connection, "a/b", 5, NoScript("no_code", "the report holds no Python code"))
         add_timeline(connection, "a/b", 2, crash, provenance="shipped")  # own rows come first
         add_timeline(connection, "a/b", 4, CRASH, replace(SCRIPT, device="cuda"))
