@@ -239,6 +239,19 @@ def test_a_comment_by_somebody_who_sees_it_fixed_is_no_evidence() -> None:
     assert verdict(PRINTED, "", "odd", f"Same here:\n{fenced(PRINTED)}") == "as_reported"
 
 
+@pytest.mark.parametrize(("more", "match"), [("", "other"), (" It still shows.", "as_reported")])
+def test_what_a_comment_tells_of_a_newer_build_is_what_was_reported_only_where_it_is_still_there(
+    more: str, match: str
+) -> None:
+    comment = f"On nightly this prints:{more}\n\n" + fenced("tensor([1.5000, 2.5000])")
+    assert verdict("tensor([1.5000, 2.5000])\n", "It is odd.", "something is odd", comment) == match
+
+
+def test_a_heading_may_be_underlined() -> None:
+    body = "Expected behavior\n-----------------\n\n" + fenced("tensor([1.5000, 2.5000])")
+    assert verdict("tensor([1.5000, 2.5000])\n", body) == "as_expected"
+
+
 def test_what_one_end_of_a_segment_shows_is_not_said_of_the_other() -> None:
     runs = {"2.6.0": [Observation("ok", printed="9.5367e-06")], "2.13.0": [Observation("ok", printed="4.7683e-10")]}
     [found] = matched(segments(runs), runs, report("It should be `4.7683e-10`."))

@@ -33,7 +33,6 @@ _IMPORT = re.compile(r"(?:import|from) (?:torch|numpy)\b[\w., ]{0,200}$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _PRE = re.compile(r"<pre\b", re.IGNORECASE)
 _QUOTE = re.compile(r"[ \t]{0,12}> ?")
-_LISTED = re.compile(r"\s{0,8}(?:[-*+]|\d{1,3}[.)])\s")
 
 
 @dataclass(frozen=True, slots=True)

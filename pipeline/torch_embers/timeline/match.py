@@ -45,7 +45,6 @@ _DOUBLE = 1e-12
 _EXACT_DIGITS = 5
 """Digits of a single number that no other run prints by chance."""
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
-_TENSOR_LINES = 200
 _TENSOR = re.compile(r"(?<![\w.])tensor\(")
 _UNPRINTED = re.compile(
     r"Warning\b|^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"

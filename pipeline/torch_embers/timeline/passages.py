@@ -22,6 +22,8 @@ _LABEL = 80
 """Characters of a line that may be a label of what follows it."""
 _LONGEST_CODE = 50_000
 _HEADING = re.compile(r" {0,3}(?:#{1,6}\s+(?P<a>.*?)[\s#:]*|\*\*(?P<b>[^*]{1,80})\*\*:?\s*)$")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")
+_STILL = re.compile(r"\bstill\b|\breproduc", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*])")
 _CLAUSE = re.compile(r"(?<=[.;,])\s|\s(?=(?:but|however|instead|while|whereas)\b)", re.IGNORECASE)
 _QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
@@ -44,6 +46,7 @@ class _Sides(Explained):
     label: str
     negated: str
     aside: str
+    newer: str
     environment: str
 
 
@@ -105,7 +108,8 @@ def passages(text: ReportText) -> list[Passage]:
     made = [Passage(text.title, "sentence", side_of(text.title, "reported"), "title")]
     made += _Reader("body", "reported").read(text.body)
     for place, comment in enumerate(text.comments, start=1):
-        is_aside = pattern(rules().sides.aside).search(comment)
+        is_newer = pattern(rules().sides.newer).search(comment) and not _STILL.search(comment)
+        is_aside = is_newer or pattern(rules().sides.aside).search(comment)
         made += _Reader(f"comment {place}", "neither" if is_aside else "reported").read(comment)
     return made
 
@@ -154,9 +158,10 @@ class _Reader:
         return self._made
 
     def _prose(self, line: str) -> None:
-        if heading := _HEADING.match(line):
+        heading = _HEADING.match(line)
+        if heading or (len(self._paragraph) == 1 and _UNDERLINE.match(line)):
+            words = heading["a"] or heading["b"] or "" if heading else self._paragraph.pop()
             self._end_paragraph()
-            words = heading["a"] or heading["b"] or ""
             self._section = side_of(words, self._base)
             self._is_skipped = bool(pattern(rules().sides.environment).search(words.strip()))
             self._introduction = ""
