@@ -13,8 +13,8 @@ WITH shown AS (
            -- and nothing of a report about an accelerator, whose script ran on the CPU
     SELECT repo, number, list({versions: versions, ending: ending, what: what, runs: runs, confirmed: confirmed, match: match,
                                flip: flip, at_fix: at_fix} ORDER BY place) AS segments
-    FROM (FROM timelines QUALIFY dense_rank() OVER (
-        PARTITION BY repo, number ORDER BY provenance = 'shipped', decided_at DESC, environment, script) = 1)
+    FROM (FROM current_timelines QUALIFY dense_rank() OVER (
+        PARTITION BY repo, number ORDER BY decided_at DESC, environment, script) = 1)
     WHERE ending NOT IN ('lacks_api', 'cannot_run') AND device IS NULL GROUP BY ALL
 ), stated AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL

@@ -28,13 +28,9 @@ COLUMNS = (*_FACTS, "environment", "day")
 _ROWS = """
 SELECT t.repo, t.number, t.script, t.environment, coalesce(t.device, s.device, ''), t.provenance,
        t.versions, t.ending, t.what, t.shown, t.runs, t.confirmed, t.match, t.evidence, t.flip, t.at_fix
-FROM timelines t LEFT JOIN scripts s USING (repo, number, script)
-WHERE ($repo IS NULL OR t.repo = $repo AND t.number = $number)
-  AND NOT EXISTS (
-      FROM scripts o WHERE o.repo = t.repo AND o.number = t.number
-      AND o.script IS DISTINCT FROM t.script AND o.reason IS DISTINCT FROM 'not_mined')
-QUALIFY dense_rank() OVER (PARTITION BY t.repo, t.number
-    ORDER BY t.provenance = 'shipped', t.decided_at DESC, t.environment, t.script) = 1
+FROM current_timelines t LEFT JOIN scripts s USING (repo, number, script)
+WHERE $repo IS NULL OR t.repo = $repo AND t.number = $number
+QUALIFY dense_rank() OVER (PARTITION BY t.repo, t.number ORDER BY t.decided_at DESC, t.environment, t.script) = 1
 ORDER BY t.repo, t.number, t.place
 """
 """Of each item one timeline, of the script that its report gives now: own before shipped, then the newest."""

@@ -1,7 +1,6 @@
 -- What does the script of each report do on which builds? Own runs of a report go before shipped ones.
 SELECT t.repo, t.number, i.title, i.state, t.script, t.environment, t.device, t.place, t.versions, t.ending, t.what, t.shown,
        t.runs, t.confirmed, t.match, t.evidence, t.flip, t.at_fix, t.provenance, t.decided_at
-FROM timelines t
+FROM current_timelines t
 LEFT JOIN items i USING (repo, number)
-QUALIFY t.provenance = 'own' OR NOT bool_or(t.provenance = 'own') OVER (PARTITION BY repo, number)
 ORDER BY t.repo, t.number, t.environment, t.place

@@ -65,7 +65,7 @@ _OUTCOMES = """
         CASE t.ending WHEN 'signal' THEN t.what WHEN 'exception' THEN t.what || ': ' || t.shown
             WHEN 'timeout' THEN 'hang' WHEN 'out_of_memory' THEN 'memory' WHEN 'ok' THEN 'mismatch' END,
         [], '', 'script ' || t.script, t.versions[-1]
-    FROM timelines t
+    FROM current_timelines t
     ANTI JOIN (SELECT repo, number FROM case_items JOIN cases USING (case_hash) WHERE current) c USING (repo, number)
     WHERE t.match = 'as_reported' AND t.provenance = 'own' AND (t.ending <> 'ok' OR EXISTS (
         FROM timelines e WHERE e.match = 'as_expected' AND e.environment = t.environment

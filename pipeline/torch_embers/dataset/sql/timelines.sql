@@ -2,7 +2,6 @@
 SELECT
     repo, number, script, environment, device, place, versions, ending, file_names(what) AS what,
     runs, confirmed, match, flip, at_fix, decided_at, provenance
-FROM timelines
+FROM current_timelines
 ANTI JOIN gone USING (repo, number)
-QUALIFY provenance = 'own' OR NOT bool_or(provenance = 'own') OVER (PARTITION BY repo, number)
 ORDER BY repo, number, environment, place
