@@ -7,7 +7,7 @@ import pytest
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.timeline.observe import last_exception, limits, observe
 
-SITE = "/work/envs/x/lib/python3.11/site-packages"
+SITE = "/usr/lib/python3.11/site-packages"
 SCRIPT = '  File "/tmp/t.py", line 3, in <module>\n    f(x)\n'
 INSIDE = f'  File "{SITE}/torch/functional.py", line 378, in einsum\n    return g()\n'
 HANDED_ON = f'  File "{SITE}/torch/__init__.py", line 2, in __getattr__\n    raise AttributeError(\n'

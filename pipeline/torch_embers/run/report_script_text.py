@@ -107,7 +107,7 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     """
     borders = [(before, after) for before, after in pairwise(segments) if after.flip != "wording"]
     if crash_gone:
-        borders = [pair for pair in borders if "SIG" in pair[0].what and "SIG" not in pair[1].what]
+        borders = [pair for pair in borders if pair[0].crashes and not pair[1].crashes]
     if not borders:
         return _short(segments[-1]), segments[0].versions[0]
     before, after = borders[-1]

@@ -157,5 +157,5 @@ def summary(told: Sequence[Told]) -> Summary:
         runnable=len(ran),
         endings=Counter(own[-1].ending for own in ran),
         matches=Counter(match for own in ran for match in {segment.match for segment in own} if match is not None),
-        flips=sum(any(segment.flip not in (None, "wording") for segment in own) for own in ran),
+        flips=sum(any(segment.is_flip for segment in own) for own in ran),
     )

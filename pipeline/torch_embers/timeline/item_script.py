@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
-from torch_embers.sandbox.runner import Attempt
-from torch_embers.timeline.observe import limits
-from torch_embers.timeline.running import NAME, threads_here
+from torch_embers.timeline.running import attempt_of, threads_here
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.builds.registry import Build
+    from torch_embers.sandbox.runner import Attempt
     from torch_embers.timeline.model import Segment, Timeline
 
 _SCRIPTS = """
@@ -45,19 +44,8 @@ class ItemScript:
 
     def attempt(self, key: str, code: str, seed: int, timeout: float | None = None) -> Attempt:
         """A run of a text in the place of the script, as observations are made."""
-        numbers, environment = limits(), self.script.environment
-        usual = numbers.compile_timeout if numbers.compiles.search(self.script.code) else numbers.timeout
-        return Attempt(
-            key,
-            code,
-            NAME,
-            seed=seed,
-            timeout=timeout or usual,
-            memory=numbers.memory,
-            threads=threads_here(),
-            fresh=bool(environment),
-            environment=environment,
-        )
+        usual = attempt_of(self.script.code, self.script.environment, seed, threads_here())
+        return replace(usual, key=key, code=code, timeout=timeout or usual.timeout)
 
 
 def scripts(connection: duckdb.DuckDBPyConnection, item: tuple[str, int] | None = None) -> list[ItemScript]:
@@ -90,7 +78,7 @@ def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> 
 def borders(timeline: Timeline | None) -> list[tuple[Segment, Segment]]:
     """The flips of a timeline in more than wording, the oldest first: the segments on both sides."""
     known = timeline.behaviours if timeline else []
-    return [(before, after) for before, after in pairwise(known) if after.flip not in (None, "wording")]
+    return [(before, after) for before, after in pairwise(known) if after.is_flip]
 
 
 def installed(segment: Segment, builds: Collection[Build], *, newest: bool) -> Build | None:

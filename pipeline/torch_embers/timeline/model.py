@@ -72,6 +72,16 @@ class Segment:
     at_fix: bool | None = None
 
     @property
+    def is_flip(self) -> bool:
+        """Whether the script behaves otherwise than on the segment before, in more than wording."""
+        return self.flip not in (None, "wording")
+
+    @property
+    def crashes(self) -> bool:
+        """Whether a signal ends the script, in some runs at least."""
+        return self.ending in ("signal", MIXED) and "SIG" in self.what
+
+    @property
     def asks_for_runs(self) -> bool:
         """Whether only enough runs show that this is gone: a crash, what was reported, or what not every run does."""
         return self.ending in ("signal", MIXED) or self.match == "as_reported"

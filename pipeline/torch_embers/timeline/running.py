@@ -119,6 +119,22 @@ def threads_here() -> int:
     return max(limits().least_threads, len(os.sched_getaffinity(0)))
 
 
+def attempt_of(code: str, environment: Mapping[str, str], seed: int, threads: int) -> Attempt:
+    """A run of a script; in a fresh process where it has variables: most count only as torch is imported."""
+    numbers = limits()
+    return Attempt(
+        key="",
+        code=code,
+        name=NAME,
+        seed=seed,
+        timeout=numbers.compile_timeout if numbers.compiles.search(code) else numbers.timeout,
+        memory=numbers.memory,
+        threads=threads,
+        fresh=bool(environment),
+        environment=environment,
+    )
+
+
 def alike(one: Observation, other: Observation) -> bool:
     """Whether two runs on one build end alike and, where they came to their end, print the same, addresses apart."""
     if (one.ending, one.what) != (other.ending, other.what):
@@ -332,7 +348,8 @@ class Runs:
                 worker.runner = self._machine.runner(self._builds[lane[0]], HOSTILE, seed=lane[1])
                 at[id(worker)] = lane
             one = lanes[lane].popleft()
-            current[id(worker)] = one, self._attempt(one)
+            attempt = attempt_of(one.program.code, one.program.environment, one.place.seed, self._threads)
+            current[id(worker)] = one, replace(attempt, fresh=one.fresh or attempt.fresh)
             return current[id(worker)][1]
 
         with ExitStack() as stack:
@@ -356,21 +373,6 @@ class Runs:
             return False
         self._held.add(identity)
         return True
-
-    def _attempt(self, one: Todo) -> Attempt:
-        program, numbers = one.program, limits()
-        is_slow = numbers.compiles.search(program.code) is not None
-        return Attempt(
-            key="",
-            code=program.code,
-            name=NAME,
-            seed=one.place.seed,
-            timeout=numbers.compile_timeout if is_slow else numbers.timeout,
-            memory=numbers.memory,
-            threads=self._threads,
-            fresh=one.fresh or bool(program.environment),  # most variables count only as torch is imported
-            environment=program.environment,
-        )
 
     def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> Iterator[Made]:
         """What a run adds to what is known: nothing yet where it is a timeout that is in doubt."""

@@ -50,7 +50,7 @@ def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
         if segment.ending in GAPS:
             continue
         known = made[-1][-1].match if made else None
-        if made and segment.flip in (None, "wording") and {known, segment.match} != set(_KIND):
+        if made and not segment.is_flip and {known, segment.match} != set(_KIND):
             is_lost = segment.match == "other" and known in _KIND  # in other words it is still what it was
             made[-1].append(replace(segment, match=known) if is_lost else segment)
         else:
@@ -75,7 +75,7 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
     now = _does_now(group, before)
-    crashed = "SIG" in bad.what
+    crashed = bad.crashes
     if not bad.asks_for_runs or (not crashed and last.match == "as_reported"):
         return f"since {group[0].versions[0]} it {now}"
     if last.ending == MIXED:
@@ -164,9 +164,9 @@ def strip(timeline: Timeline) -> str:
         elif segment.match in _KIND:
             letter = segment.match[3].upper()
         else:
-            letter = last if last and segment.flip in (None, "wording") else next(others, "z")
+            letter = last if last and not segment.is_flip else next(others, "z")
         if segment.ending not in GAPS:
-            letters += "|" * (segment.flip not in (None, "wording"))
+            letters += "|" * segment.is_flip
             last = letter
         letters += letter * len(segment.versions)
         legend.setdefault(letter, name)
