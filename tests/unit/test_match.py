@@ -252,6 +252,34 @@ def test_a_heading_may_be_underlined() -> None:
     assert verdict("tensor([1.5000, 2.5000])\n", body) == "as_expected"
 
 
+@pytest.mark.parametrize(
+    ("line", "match"), [("Output:", "other"), ("Actual:", "as_reported"), ("The sum:", "as_expected")]
+)
+def test_a_line_that_tells_what_happens_ends_a_section_of_what_is_expected(line: str, match: str) -> None:
+    body = f"### Expected behavior\n\nIt adds.\n\n{line}\n" + fenced("1") + "and\n" + fenced("tensor([1.5000, 2.5000])")
+    assert verdict("1\ntensor([1.5000, 2.5000])\n", body) == match
+
+
+def test_that_a_script_itself_tells_of_an_error_is_not_what_was_expected() -> None:
+    said = "No ValueError was raised by the call\n"
+    assert verdict(said, f"### Expected behavior\n\n{fenced(said)}") == "other"
+    assert verdict(said, f"It prints\n{fenced(said)}") == "as_reported"
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "    >>> f(x)\n    tensor([1.5000, 2.5000])\n",
+        ">>> f(x)\ntensor([1.5000, 2.5000])\n",
+        "<pre>\ntensor([1.5000, 2.5000])\n</pre>\n",
+        "> ```\n> tensor([1.5000, 2.5000])\n> ```\n",
+        "    import torch\n    print(f(x))  # tensor([1.5000, 2.5000])\n",
+    ],
+)
+def test_outputs_are_read_in_every_form_of_markdown(block: str) -> None:
+    assert verdict("tensor([1.5000, 2.5000])\n", f"It prints this:\n\n{block}") == "as_reported"
+
+
 def test_what_one_end_of_a_segment_shows_is_not_said_of_the_other() -> None:
     runs = {"2.6.0": [Observation("ok", printed="9.5367e-06")], "2.13.0": [Observation("ok", printed="4.7683e-10")]}
     [found] = matched(segments(runs), runs, report("It should be `4.7683e-10`."))

@@ -17,11 +17,11 @@ from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.extract.script import Change, NoScript, Script
 from torch_embers.judgements import Reading, readings_of
 from torch_embers.repro import shipped_verdicts
-from torch_embers.run.item_report import ItemReport, comment
+from torch_embers.run.item_report import ItemReport
 from torch_embers.run.matrix import Entry
 from torch_embers.run.script import script_of
 from torch_embers.run.second_opinion import Bisected, opinion_on
-from torch_embers.run.second_opinion_text import as_table, history, limits, markdown, short
+from torch_embers.run.second_opinion_text import as_table, comment, history, limits, markdown, short
 from torch_embers.store.store import Store
 from torch_embers.timeline.model import Timeline
 
@@ -181,9 +181,9 @@ def told() -> dict[str, str]:
         **{name: markdown(made) for name, made in opinions.items()},
         **{f"{name}, in short": short(made) for name, made in (opinions | in_short).items()},
         **{f"{name}, limits": "\n".join(limits(made)) for name, made in in_short.items()},
-        "comment": comment(replace(whole, verdicts=moved), {"own": READING}),
-        "comment, a script": comment(report({}, segments=VALUE)),
-        "comment, set aside": comment(whole, {"own": replace(READING, decides=False)}),
+        "comment": comment(opinion_on(replace(whole, verdicts=moved), readings={"own": READING})),
+        "comment, a script": comment(opinion_on(report({}, segments=VALUE))),
+        "comment, set aside": comment(opinion_on(whole, readings={"own": replace(READING, decides=False)})),
     }
 
 
@@ -239,9 +239,8 @@ def test_of_two_environments_the_one_that_shows_the_bug_decides_and_both_are_nam
 def test_a_comment_has_a_script_once_above_the_own_and_the_shipped_verdicts() -> None:
     whole = report({"own": "YYn"})
     shipped = [replace(e, provenance="shipped") for e in whole.verdicts]
-    both = [e for pair in zip(whole.verdicts, shipped, strict=True) for e in pair]
-    made = comment(replace(whole, verdicts=both))
-    assert [made.count(text) for text in ("**own**", "| PyTorch |", "Environment: ", "Script: ")] == [1, 2, 2, 1]
+    made = comment(opinion_on(replace(whole, verdicts=[*whole.verdicts[:2], *shipped])))
+    assert [made.count(text) for text in ("- own: ", "| PyTorch |", "cpu, X, AVX2", "SHA-256")] == [1, 2, 2, 1]
 
 
 def test_the_reference_of_the_closing_is_named_as_the_fix_where_no_link_says_so() -> None:

@@ -460,10 +460,8 @@ def comment(
 ) -> None:
     """Print a table of versions with environment and command, to paste into the item. It is never posted."""
     from torch_embers import settings
-    from torch_embers.judgements import readings_of
-    from torch_embers.run.item_report import comment as written
-    from torch_embers.run.item_report import report_of
+    from torch_embers.run import second_opinion, second_opinion_text
 
     wanted = settings.load(database=database, repo=repo)
-    report = report_of(store_at(wanted.database), wanted.repo, number)
-    typer.echo(written(report, readings_of(wanted.repo, number)))
+    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
+    typer.echo(second_opinion_text.comment(opinion))

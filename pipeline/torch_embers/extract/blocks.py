@@ -1,4 +1,4 @@
-"""The text of a report -> its blocks: Python, outputs and other things that are set off from the prose.
+"""The text of a report -> its pieces: headings, prose, and blocks of Python, outputs and other things set off from it.
 
 Tags lie, fences stay open, and one fence holds a script and its traceback. So a block is Python where Python's own
 parser says so and its lines look like a program.
@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 
     from torch_embers.link.markdown import Fence
 
-Kind = Literal["python", "broken", "output", "shell", "other"]
+Kind = Literal["python", "broken", "output", "shell", "other", "heading", "prose"]
 
 _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}[ \t]{1,4}(\S.{0,200})|\*\*([^*]{2,100})\*\*:?\s{0,4}|__([^_]{2,100})__:?\s{0,4})$"
 )
+_UNDERLINE = re.compile(r" {0,3}(?:={1,200}|-{2,200})\s{0,9}$")
 _IMPORT = re.compile(r"(?:import|from) (?:torch|numpy)\b[\w., ]{0,200}$")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>")
 _PRE = re.compile(r"<pre\b", re.IGNORECASE)
@@ -41,12 +42,13 @@ class Block:
 
     Attributes:
         line: 1-based, of its first line in the text.
-        kind: what it is.
+        kind: what it is; ``broken`` is Python that does not parse.
         heading: the last heading above it.
         before: the last line of prose above it.
         code: the Python in it, without what it printed; empty where there is none.
         changes: what was done to get the code; lines of the code.
         error: where the parser stopped.
+        rest: its text without the code: what that printed.
     """
 
     line: int
@@ -56,6 +58,7 @@ class Block:
     code: str = ""
     changes: tuple[Change, ...] = ()
     error: str = ""
+    rest: str = ""
 
     @property
     def aside(self) -> bool:
@@ -74,59 +77,68 @@ class _Raw:
 
 
 def blocks(text: str) -> tuple[Block, ...]:
-    """Find the blocks of a body or comment, in their order, in linear time.
-
-    Args:
-        text: untrusted Markdown; only its first ``limits.text_chars`` are read.
-    """
-    limits = rules.load().limits
-    text = text[: limits.text_chars].encode("utf-8", "replace").decode()
-    found = (block for raw in _raw_blocks(text) for block in _read(raw))
-    return tuple(islice(found, limits.blocks))
+    """The first ``limits.blocks`` pieces of a body or comment that are set off from the prose."""
+    found = (piece for piece in pieces(text) if piece.kind not in ("heading", "prose"))
+    return tuple(islice(found, rules.load().limits.blocks))
 
 
 # --- what is set off from the prose -------------------------------------------------------------------------------
 
 
-def _raw_blocks(text: str) -> Iterator[_Raw]:
-    longest = rules.load().limits.line_chars
-    lines = without_comments(text).split("\n")
+def pieces(text: str) -> Iterator[Block]:
+    """Take a body or comment apart, in linear time.
+
+    Args:
+        text: untrusted Markdown; only its first ``limits.text_chars`` are read.
+    """
+    limits = rules.load().limits
+    lines = without_comments(text[: limits.text_chars].encode("utf-8", "replace").decode()).split("\n")
     closers = [number for number, line in enumerate(lines) if "</pre>" in line.lower()] if "</" in text else []
     heading = said = ""
     place = 0
     while place < len(lines):
-        line = lines[place][:longest]
+        line = lines[place][: limits.line_chars]
         start = place
         opening = fence(line)
         if opening is not None and opening.opens:
             tag, inside, place = _fenced(lines, place, opening)
-            yield _Raw("\n".join(inside), start + 2, tag, heading, said)
+            yield from _read(_Raw("\n".join(inside), start + 2, tag, heading, said))
             said = ""
         elif _PRE.search(line) and (end := _next(closers, place)) is not None:
             inside = html.unescape(_TAG.sub("", "\n".join(lines[place : end + 1]))).split("\n")
             place = end + 1
-            yield _Raw("\n".join(inside), start + 1, "", heading, said)
+            yield from _read(_Raw("\n".join(inside), start + 1, "", heading, said))
             said = ""
         elif sessions.starts(line):
             while place < len(lines) and (
                 lines[place].strip() or sessions.starts("".join(lines[place + 1 : place + 2]))
             ):
                 place += 1
-            yield _Raw("\n".join(lines[start:place]), start + 1, "", heading, said)
+            yield from _read(_Raw("\n".join(lines[start:place]), start + 1, "", heading, said))
         elif line.startswith(("    ", "\t")) and not (place and lines[place - 1].strip()):
             while place < len(lines) and (lines[place].startswith(("    ", "\t")) or not lines[place].strip()):
                 place += 1
-            yield _Raw(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", heading, said)
+            yield from _read(_Raw(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", heading, said))
         elif _IMPORT.match(line):  # code without any mark
-            while place < len(lines) and not _HEADING.match(lines[place][:longest]) and "```" not in lines[place]:
+            while (
+                place < len(lines)
+                and not _HEADING.match(lines[place][: limits.line_chars])
+                and "```" not in lines[place]
+            ):
                 place += 1
-            yield _Raw("\n".join(lines[start:place]), start + 1, "bare", heading, said)
+            yield from _read(_Raw("\n".join(lines[start:place]), start + 1, "bare", heading, said))
         else:
             place += 1
-            if match := _HEADING.match(line):
-                heading, said = (match[1] or match[2] or match[3]).strip(), ""
-            elif shown := _TAG.sub("", line).strip():
-                said = shown
+            match = _HEADING.match(_QUOTE.sub("", line, count=1))
+            begins = line.strip() and not (start and lines[start - 1].strip())
+            is_underlined = begins and place < len(lines) and _UNDERLINE.match(lines[place])
+            if match or is_underlined:
+                place += not match
+                heading, said = (match[1] or match[2] or match[3] if match else line).strip(), ""
+                yield Block(start + 1, "heading", heading, "", rest=heading)
+                continue
+            yield Block(start + 1, "prose", heading, said, rest=lines[start])
+            said = _TAG.sub("", line).strip() or said
 
 
 def _next(numbers: Sequence[int], after: int) -> int | None:
@@ -186,24 +198,32 @@ def _read(raw: _Raw) -> Iterator[Block]:
         return
     short = len(text) <= rules.load().limits.block_chars
     if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
-        yield Block(raw.line, "python", *place, *sessions.program(tuple(sessions.chunks(lines))))
+        session = tuple(sessions.chunks(lines))
+        shown = "\n".join(chunk.output for chunk in session)
+        yield Block(raw.line, "python", *place, *sessions.program(session), rest=shown)
         return
     if raw.tag in tags.shell:
-        yield Block(raw.line, "shell", *place)
+        yield Block(raw.line, "shell", *place, rest=text)
         return
     unmarked = raw.tag in ("indented", "bare")
     if not (unmarked or raw.tag in tags.python) or tags.other.search(text[:5000]):
-        yield Block(raw.line, "other", *place)
+        yield Block(raw.line, "other", *place, rest=text)
         return
     head, shown = _before_traceback(lines)
     parsed = python_at_start(head)
     if parsed.code:
         output = "\n".join([parsed.rest, shown]).strip("\n")
         taken = (Change(0, output[:200], "", "An output below the code is taken off."),) if output else ()
-        yield Block(raw.line, "python", *place, parsed.code, (*parsed.changes, *taken))
-    elif not unmarked:
+        is_prose = raw.tag == "bare"
+        changes = (*parsed.changes, *taken)
+        yield Block(raw.line, "python", *place, parsed.code, changes, rest="" if is_prose else output)
+        if is_prose:
+            yield Block(raw.line, "prose", *place, rest=output)
+    elif unmarked:
+        yield Block(raw.line, "prose", *place, rest=raw.text)
+    else:
         broken = parsed.error.startswith("line") and looks_like_program(head)
-        yield Block(raw.line, "broken" if broken else "output", *place, error=parsed.error)
+        yield Block(raw.line, "broken" if broken else "output", *place, error=parsed.error, rest=text)
 
 
 def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:

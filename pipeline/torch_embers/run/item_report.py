@@ -1,4 +1,4 @@
-"""Everything the database knows of one item, for `embers show`, and as a comment to paste for `embers comment`."""
+"""Everything the database knows of one item, for `embers show` and the texts to paste."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.escaping import markdown as escaped
-from torch_embers.escaping import markdown_code
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import ReportText
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
-from torch_embers.run.report_script_text import answer, folded, script_from
+from torch_embers.run.report_script_text import answer, script_from
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
@@ -27,16 +25,12 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.extract.script import NoScript, Script
-    from torch_embers.judgements import Reading
     from torch_embers.run.item_verdict import SpeaksOf
     from torch_embers.store.store import Store
     from torch_embers.timeline.model import Timeline
 
 LONGEST_CELL = 160
 """Characters of what was seen that a comment shows, and of a closing comment that `embers show` prints."""
-
-LONGEST_READING = 1_000
-"""Characters of what a reader says of a case that a comment shows."""
 
 SHOWN_LINKS = 40
 """Linked items that a report lists."""
@@ -332,78 +326,3 @@ def _since(history: Sequence[Entry], *, ever: bool) -> str:
             every = "as on every tested build" if len(tested) > 1 else "the only build tested there"
             return f", {every}: nothing here shows that it ever occurred"
     return ""
-
-
-# ---- the comment ---------------------------------------------------------------------------------------------------
-
-
-def comment(report: ItemReport, readings: Mapping[str, Reading] | None = None) -> str:
-    """A version table in Markdown with environment and command, to be pasted by a person; nothing is ever posted.
-
-    Args:
-        report: all that is known of the item.
-        readings: what second readers say of its cases beside the thread, by case.
-
-    Raises:
-        InputError: neither a case nor the script of the report ran.
-    """
-    report.require_runs()
-    lines = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
-    if report.behaviour:
-        lines += [f"**{escaped(report.behaviour, LONGEST_READING)}**", "", *folded(report.script, report.timeline)]
-    cases = {case["name"]: case for case in report.cases}
-    for name, of_case in groupby(report.verdicts, key=lambda e: e.case):
-        lines += [f"**{escaped(name)}**: {_compared(cases.get(name, {}), (readings or {}).get(name))}", ""]
-        for _, same in groupby(sorted(of_case, key=lambda e: e.provenance), key=lambda e: e.provenance):
-            verdicts = list(same)
-            lines += [
-                "| PyTorch | result | runs that showed it | control | what was seen |",
-                "| --- | --- | --- | --- | --- |",
-            ]
-            lines += [_comment_row(entry) for entry in verdicts]
-            lines += ["", *_environments(verdicts), ""]
-        command = markdown_code(f"python {name}.py")
-        lines += [f"Command: {command} (exit code 1: the failure was seen, 0: it was not seen)", ""]
-        if script := cases.get(name, {}).get("script"):
-            lines += [f"Script: {escaped(script.place)}", "", script.markdown(), ""]
-    if report.verdicts:
-        lines.append(COMMENT_KEY)
-    return "\n".join(lines)
-
-
-COMMENT_KEY = (
-    "`control`: the same script on a build that shows the failure. `absent`: a failure with the hit rate of the "
-    "control would survive this many clean runs with a probability of at most 1 %; whether it was fixed, and by what, "
-    "runs do not say. `not_seen`: the runs were clean, but no build here shows the failure, or the control shows it "
-    "too rarely, so it may still be there."
-)
-_RELATIONS = {
-    "same": "made from the report, its input and claim",
-    "sibling": "a sibling of the report, another input or claim; it says nothing of the report itself",
-}
-
-
-def _compared(case: Row, reading: Reading | None) -> str:
-    """What a case has to do with the report, and who says so."""
-    relation = _RELATIONS.get(case.get("relation") or "", "nobody compared it with the report")
-    if reading and not reading.decides:
-        relation = "set aside by a reader, it says nothing of the report itself"
-    return f"{relation}. {escaped(reading.text, LONGEST_READING)}" if reading else f"{relation}."
-
-
-def _environments(verdicts: Sequence[Entry]) -> list[str]:
-    """Where the builds ran; which ones, where there are several places."""
-    at: dict[str, list[Entry]] = {}
-    for entry in verdicts:
-        at.setdefault(entry.place, []).append(entry)
-    lines = []
-    for place, own in sorted(at.items()):
-        builds = f" of {', '.join(builds_of(own))}" if len(at) > 1 else ""
-        lines.append(f"Environment{builds}: {escaped(place, LONGEST_CELL)}")
-    return lines
-
-
-def _comment_row(entry: Entry) -> str:
-    flaky = " (flaky)" if entry.flaky else ""
-    cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", entry.shown_control, entry.detail)
-    return "| " + " | ".join(escaped(text, LONGEST_CELL) for text in cells) + " |"

@@ -1,4 +1,7 @@
-"""A second opinion in words: plain data, and Markdown to paste. What was not seen any more is not called fixed."""
+"""What runs say of an item, in words: data, and Markdown to paste. What was not seen any more is not called fixed.
+
+``markdown`` answers "does this still occur?", ``short`` in few lines; ``comment`` has the runs on every release.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.escaping import item_link
+from torch_embers.escaping import item_link, markdown_code
 from torch_embers.escaping import markdown as escaped
 from torch_embers.repro import shipped_verdicts
+from torch_embers.run.item_report import LONGEST_CELL
 from torch_embers.run.matrix import OWN, builds_of, preferred, span
 from torch_embers.run.report_script_text import folded
 
@@ -31,8 +35,10 @@ MADE_BY = (
     "in words of their own."
 )
 KEY = (
-    "`occurs`: the runs showed the reported failure. `absent`: every run was clean, while the control, the same script "
-    "on a build that shows the failure, showed it."
+    "`occurs`: the runs showed the reported failure. `control`: the same script on a build that shows it. `absent`: a "
+    "failure with the hit rate of the control would survive this many clean runs with a probability of at most 1 %; "
+    "whether it was fixed, and by what, runs do not say. `not_seen`: the runs were clean, but no build here shows the "
+    "failure, or the control shows it too rarely, so it may still be there."
 )
 SHOWN_COMMITS, SHOWN_SUBJECT, SHOWN_LIMITS = 3, 120, 3
 SHORT_BY = "(Made by a program, embers second-opinion, from stored runs. Whoever posts it has read it.)"
@@ -91,15 +97,20 @@ def lead(opinion: SecondOpinion) -> str:
     case = next((one for one in speaking if one.conclusion == opinion.conclusion), speaking[0])
     if (entry := case.newest) is None:
         return OPEN
-    runs = f"{entry.k} of {entry.n} runs showed it"
     doubt = " A reader doubts a part of it: see the comparison." if case.reading and case.reading.doubt else ""
-    ran = f" What ran is {case.name}, a reviewed case made from the report.{doubt}"
-    if opinion.conclusion == "still occurs":
-        return f"This still occurs on PyTorch {entry.build}: {runs} ({entry.environment}).{ran}"
-    shown = f"; of the control on {entry.control_build} {entry.control_k} of {entry.control_n} did"
-    control = shown if entry.control == "build" else ""
-    since = f" Last seen on {case.last_with}, first not seen on {case.first_without}." if case.first_without else ""
-    return f"This was not seen any more on PyTorch {entry.build}: {runs}{control} ({entry.environment}).{since}{ran}"
+    said = "This still occurs" if opinion.conclusion == "still occurs" else "This was not seen any more"
+    what = f"What ran is {case.name}, a reviewed case made from the report.{doubt}"
+    return f"{said} on PyTorch {entry.build}: {_runs(case, entry)} {what}"
+
+
+def _runs(case: CaseOpinion, entry: Entry) -> str:
+    """How many runs showed it, and where; of an absence also the control, and since when."""
+    control = since = ""
+    if entry.verdict == "absent" and entry.control == "build":
+        control = f"; of the control on {entry.control_build} {entry.control_k} of {entry.control_n} did"
+    if entry.verdict == "absent" and case.first_without:
+        since = f" Last seen on {case.last_with}, first not seen on {case.first_without}."
+    return f"{entry.k} of {entry.n} runs showed it{control} ({entry.environment}).{since}"
 
 
 def history(case: CaseOpinion) -> str:
@@ -247,9 +258,36 @@ def _of_cases(opinion: SecondOpinion) -> list[str]:
             out += _landed(opinion.report.repo, case.bisected)
     out += ["", "#### What ran, beside the report", "", *(_compared(case) for case in opinion.cases)]
     out += ["", "#### Minimal example", ""]
+    return out + [line for case in opinion.cases for line in _code(case)]
+
+
+def comment(opinion: SecondOpinion) -> str:
+    """The runs on every release: of the script of the report and of each case, with command and code."""
+    report = opinion.report
+    out = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
+    if report.behaviour:
+        out += [f"**{escaped(report.behaviour, LONGEST)}**", "", *folded(report.script, report.timeline)]
     for case in opinion.cases:
-        out += [f"{escaped(case.script.place)}", "", case.script.markdown(), ""]
-    return out
+        verdicts = [entry for entry in preferred(report.verdicts) if entry.case == case.name]
+        aside = [] if case.speaks else map(escaped, _set_aside(case))
+        out += [" ".join((_compared(case), *aside)), ""]
+        for _, same in groupby(sorted(verdicts, key=lambda e: e.provenance), key=lambda e: e.provenance):
+            out += ["| PyTorch | result | runs that showed it | control | what was seen |", f"|{' --- |' * 5}"]
+            out += [*map(_row, same), ""]
+        command = markdown_code(f"python {case.name}.py")
+        out += [f"Command: {command} (exit code 1: the failure was seen, 0: it was not seen)", "", *_code(case)]
+    out += [KEY, ""] * bool(opinion.cases)
+    return "\n".join((*out, *(f"- {escaped(text, LONGEST)}" for text in _versions(opinion))))
+
+
+def _row(entry: Entry) -> str:
+    flaky = " (flaky)" if entry.flaky else ""
+    cells = (entry.build, entry.verdict + flaky, f"{entry.k}/{entry.n}", entry.shown_control, entry.detail)
+    return f"| {' | '.join(escaped(text, LONGEST_CELL) for text in cells)} |"
+
+
+def _code(case: CaseOpinion) -> list[str]:
+    return [escaped(case.script.place), "", case.script.markdown(), ""]
 
 
 def _landed(repo: str, found: Bisected) -> list[str]:
@@ -293,13 +331,7 @@ def short(opinion: SecondOpinion) -> str:
     out = [f"This issue {'no longer' if gone else 'still'} reproduces on PyTorch {escaped(entry.build)}.", ""]
     if gone and (fix := _fix(opinion, case)):
         out += [fix, ""]
-    control = (
-        f"; of the control on {entry.control_build} {entry.control_k} of {entry.control_n}"
-        if entry.control == "build" and gone
-        else ""
-    )
-    since = f" Last seen on {case.last_with}, first not seen on {case.first_without}." if case.first_without else ""
-    out += [escaped(f"{entry.k} of {entry.n} runs showed it{control} ({entry.environment}).{since}", LONGEST), ""]
+    out += [escaped(_runs(case, entry), LONGEST), ""]
     out += [f"Minimized repro ({escaped(case.script.place)}):", "", case.script.markdown(), "", SHORT_BY]
     return "\n".join(out) + "\n"
 

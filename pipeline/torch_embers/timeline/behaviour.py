@@ -71,7 +71,8 @@ _TOLERANCES = {
 }
 """Relative and absolute, as torch.testing.assert_close has them."""
 _FLOAT32 = "torch.float32"
-_ERROR = re.compile(r"(?:Error|Exception|Warning)$")
+ERROR = re.compile(r"(?:Error|Exception|Warning)$")
+"""A word that names an error."""
 
 
 class Token(NamedTuple):
@@ -280,7 +281,7 @@ def _prints_alike(one: Sequence[Token], other: Sequence[Token]) -> bool:
         return False
     ours, theirs = _words(one), _words(other)
     # other words of the script itself are another outcome; those of an error that it prints are torch's
-    return ours == theirs or (any(_ERROR.search(word) for word in (*ours, *theirs)) and _related(ours, theirs))
+    return ours == theirs or (any(ERROR.search(word) for word in (*ours, *theirs)) and _related(ours, theirs))
 
 
 def _words(printed: Sequence[Token]) -> list[str]:

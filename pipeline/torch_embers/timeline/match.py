@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from torch_embers.timeline.behaviour import (
     CONSTANT,
     DECIMAL,
+    ERROR,
     INTEGER,
     Token,
     alike,
@@ -47,7 +48,7 @@ _EXACT_DIGITS = 5
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
 _TENSOR = re.compile(r"(?<![\w.])tensor\(")
 _UNPRINTED = re.compile(
-    r"Warning\b|^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
+    r"Warning\b|^\s*\$ |^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
 )
 
 
@@ -275,10 +276,10 @@ def _of_prints(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
                 continue
         items = _items(passage)
         if all(printed.has(item.tokens) for item in items):
-            if items and _tells(items):
+            if items and _tells(items, passage.side):
                 hits[passage.side].append(Found(passage.side, f"{_quoted(items)}: {passage.where}"))
         elif is_body:
-            missed += any(item.values for item in items) or (passage.kind == "output" and _tells(items))
+            missed += any(item.values for item in items) or (passage.kind == "output" and _tells(items, passage.side))
     reported = [] if is_cut else hits["reported"]
     if not missed:
         reported = [one for one in own_errors if one.side == "reported"] + reported
@@ -313,14 +314,18 @@ def _items(passage: Passage) -> list[_Item]:
     return (with_values or made)[:_MOST_ITEMS]
 
 
-def _tells(items: Sequence[_Item]) -> bool:
-    """Whether a run cannot print all this by chance."""
+def _tells(items: Sequence[_Item], side: Side) -> bool:
+    """Whether a run cannot print all this by chance.
+
+    A script that prints that an error was raised, or was not, may do so on any side: its words show nothing expected.
+    """
     telling = set().union(*(item.telling for item in items))
     if len(telling) > 1 or any(item.is_tensor and (len(item.values) > 1 or item.telling) for item in items):
         return True
     if any(sum(map(str.isdigit, value)) >= _EXACT_DIGITS for value in telling):
         return True
-    return any(sum(not token.is_value for token in item.tokens) >= LEAST_WORDS for item in items)
+    worded = [item.tokens for item in items if sum(not token.is_value for token in item.tokens) >= LEAST_WORDS]
+    return any(side != "expected" or not any(ERROR.search(token.text) for token in found) for found in worded)
 
 
 def _tensor_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.link.markdown import fence
+from torch_embers.extract.blocks import pieces
 from torch_embers.toml_models import Entry, Explained, load
 
 if TYPE_CHECKING:
+    from torch_embers.extract.blocks import Block
     from torch_embers.extract.script import ReportText
 
 FILE = "match.toml"
@@ -20,23 +19,13 @@ Side = Literal["expected", "reported", "neither"]
 LONGEST_LINE = 2000
 _LABEL = 80
 """Characters of a line that may be a label of what follows it."""
-_LONGEST_CODE = 50_000
-_HEADING = re.compile(r" {0,3}(?:#{1,6}\s+(?P<a>.*?)[\s#:]*|\*\*(?P<b>[^*]{1,80})\*\*:?\s*)$")
-_UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")
 _STILL = re.compile(r"\bstill\b|\breproduc", re.IGNORECASE)
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*])")
 _CLAUSE = re.compile(r"(?<=[.;,])\s|\s(?=(?:but|however|instead|while|whereas)\b)", re.IGNORECASE)
 _QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
 _QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|\b\w*(?:Error|Exception|Warning)\b: .*")
 _VALUE = re.compile(r"(?=tensor\(|[-+]?\d|\[|\bnan\b|\binf\b|\bTrue\b|\bFalse\b)")
-_TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\)|^[\w.]*(?:Error|Exception|Unsupported): ")
-_PROMPT = re.compile(r"\s*(?:>>>|\.\.\.|In \[\d+\]:|\$ )(?:\s|$)")
-_OUT = re.compile(r"\s*Out\[\d+\]: ?")
 _COMMENT = re.compile(r"(?:^|\s)#+ ?(.*)$")
-_CODE = re.compile(
-    r"\s*(?:import |from \w+(?:\.\w+)* import |def |class |for .*:|if .*:|with .*:|while .*:|return\b|print\(|@"
-    r"|[\w.,\[\] ]+ = (?!tensor\(|[-+\d]|\[|nan|inf|True|False)|[a-z_]\w*(?:\.\w+)+\()"
-)
 
 
 class _Sides(Explained):
@@ -48,6 +37,7 @@ class _Sides(Explained):
     aside: str
     newer: str
     environment: str
+    turn: str
 
 
 class _Errors(Explained):
@@ -139,33 +129,29 @@ class _Reader:
         self._made: list[Passage] = []
 
     def read(self, text: str) -> list[Passage]:
-        marks, info = "", ""
-        block: list[str] = []
-        for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
-            found = fence(line)
-            if marks:
-                if found and found.closes(marks):
-                    self._block(block, info)
-                    marks = ""
-                else:
-                    block.append(line)
-            elif found and found.opens:
-                self._end_paragraph()
-                marks, block, info = found.marks, [], found.info.strip().lower()
+        for piece in pieces(text):
+            if piece.kind == "heading":
+                self._heading(piece.rest)
+            elif piece.kind == "prose":
+                for line in piece.rest.split("\n"):
+                    self._prose(_QUOTE.sub("", line[:LONGEST_LINE]))
             else:
-                self._prose(_QUOTE.sub("", line[:LONGEST_LINE]))
-        self._block(block, info) if marks else self._end_paragraph()
+                self._block(piece)
+        self._end_paragraph()
         return self._made
 
+    def _heading(self, words: str) -> None:
+        self._end_paragraph()
+        self._section = side_of(words, self._base)
+        self._is_skipped = bool(pattern(rules().sides.environment).search(words))
+        self._introduction = ""
+
     def _prose(self, line: str) -> None:
-        heading = _HEADING.match(line)
-        if heading or (len(self._paragraph) == 1 and _UNDERLINE.match(line)):
-            words = heading["a"] or heading["b"] or "" if heading else self._paragraph.pop()
+        sides = rules().sides
+        if self._section == "expected" and pattern(sides.turn).match(line):
             self._end_paragraph()
-            self._section = side_of(words, self._base)
-            self._is_skipped = bool(pattern(rules().sides.environment).search(words.strip()))
-            self._introduction = ""
-        elif line.strip():
+            self._section = self._base if pattern(sides.reported).search(line) else "neither"
+        if line.strip():
             self._paragraph.append(line)
         else:
             self._end_paragraph()
@@ -177,24 +163,25 @@ class _Reader:
         self._introduction = _CLAUSE.split(lines[-1].strip())[-1]
         if self._is_skipped:
             return
-        if any(_TRACEBACK.search(line) for line in lines):  # an output without a fence
+        if any(map(_is_error, lines)):  # an output without a fence
             self._output(lines)
             return
         for sentence in _SENTENCE.split(" ".join(line.strip() for line in lines)):
             side = side_of(sentence, self._section)
             self._made.append(Passage(sentence, "sentence", side, self._where))
 
-    def _block(self, lines: list[str], info: str) -> None:
+    def _block(self, block: Block) -> None:
+        self._end_paragraph()
         introduction, self._introduction = self._introduction, ""
         if self._is_skipped:
             return
         side = side_of(introduction, self._section)
-        if any(map(_PROMPT.match, lines)):
-            self._output([_OUT.sub("", line) for line in lines if not _PROMPT.match(line)], side)
-            return
-        code = _length_of_code(lines, info)
-        self._comments(lines[:code], side)
-        self._output(lines[code:], side)
+        code, output = block.code.split("\n"), block.rest.split("\n")
+        if block.kind == "broken":  # all is code up to the error that it raises
+            raised = next((place for place, line in enumerate(output) if _is_error(line)), len(output))
+            code, output = output[:raised], output[raised:]
+        self._comments(code, side)
+        self._output(output, side)
 
     def _comments(self, lines: list[str], side: Side) -> None:
         current: Side | None = None
@@ -226,51 +213,11 @@ class _Reader:
                 self._made.append(Passage("\n".join(some), "output", own, where, label and f"{label}\n"))
 
 
+def _is_error(line: str) -> bool:
+    return bool(pattern(rules().errors.traceback).search(line))
+
+
 def _label(line: str) -> str:
     """The words of an output's line that name a side of what follows; empty where it names none."""
     words = _VALUE.split(line[:_LABEL])[0]
-    return words.strip() if pattern(rules().sides.label).match(words) and not _TRACEBACK.search(line) else ""
-
-
-def _length_of_code(lines: list[str], info: str) -> int:
-    """How many lines of a block are code; what is behind them is what the code printed."""
-    raised = next((place for place, line in enumerate(lines) if _TRACEBACK.search(line)), None)
-    if raised is not None:
-        return _length_of_code(lines[:raised], info) if raised else 0
-    text = "\n".join(lines)
-    if len(text) > _LONGEST_CODE:
-        return len(lines) if info.startswith("py") else 0
-    tree, end = _parsed(text), len(lines)
-    if isinstance(tree, int):  # the first line that is no Python may be the first of the output
-        end = tree - 1
-        tree = _parsed("\n".join(lines[:end]))
-    if isinstance(tree, ast.Module):
-        ends = [node.end_lineno or 0 for node in tree.body if not _is_value(node)]
-        if ends or not tree.body:
-            last = max(ends, default=0)
-            # a literal over several lines that breaks off is code, too
-            return len(lines) if any(map(_CODE.match, lines[last:])) else last
-        return 0
-    return len(lines) if info.startswith("py") or sum(map(bool, map(_CODE.match, lines))) > len(lines) / 4 else 0
-
-
-def _is_value(node: ast.stmt) -> bool:
-    """Whether a statement is nothing but a printed value."""
-    if not isinstance(node, ast.Expr):
-        return isinstance(node, ast.AnnAssign) and node.value is None
-    value = node.value
-    if isinstance(value, ast.Call):
-        name = value.func
-        return ast.unparse(name) in ("tensor", "array", "torch.Size", "Parameter")
-    return isinstance(value, ast.Constant | ast.Tuple | ast.List | ast.UnaryOp | ast.Name | ast.Attribute | ast.BinOp)
-
-
-def _parsed(text: str) -> ast.Module | int:
-    """The tree of a program, or the number of the line that is none."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(text)
-    except SyntaxError as error:
-        return max(error.lineno or 1, 1)
-    except (ValueError, RecursionError, MemoryError):
-        return 1
+    return words.strip() if pattern(rules().sides.label).match(words) and not _is_error(line) else ""
