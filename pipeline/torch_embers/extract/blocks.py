@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from torch_embers.extract import rules, sessions
 from torch_embers.extract.script import Change
 from torch_embers.extract.syntax import looks_like_program, python_at_start, try_parse
-from torch_embers.link.markdown import fence
+from torch_embers.link.markdown import blank_comments, fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,15 +67,6 @@ class Block:
         return bool(own.heading.search(self.heading) or own.announcement.search(self.before))
 
 
-@dataclass(frozen=True, slots=True)
-class _Raw:
-    text: str
-    line: int
-    tag: str
-    heading: str
-    before: str
-
-
 def blocks(text: str) -> tuple[Block, ...]:
     """The first ``limits.blocks`` pieces of a body or comment that are set off from the prose."""
     found = (piece for piece in pieces(text) if piece.kind not in ("heading", "prose"))
@@ -92,7 +83,8 @@ def pieces(text: str) -> Iterator[Block]:
         text: untrusted Markdown; only its first ``limits.text_chars`` are read.
     """
     limits = rules.load().limits
-    lines = without_comments(text[: limits.text_chars].encode("utf-8", "replace").decode()).split("\n")
+    text = text[: limits.text_chars].encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
+    lines = blank_comments(text).split("\n")
     closers = [number for number, line in enumerate(lines) if "</pre>" in line.lower()] if "</" in text else []
     heading = said = ""
     place = 0
@@ -102,23 +94,23 @@ def pieces(text: str) -> Iterator[Block]:
         opening = fence(line)
         if opening is not None and opening.opens:
             tag, inside, place = _fenced(lines, place, opening)
-            yield from _read(_Raw("\n".join(inside), start + 2, tag, heading, said))
+            yield from _read("\n".join(inside), start + 2, tag, (heading, said))
             said = ""
         elif _PRE.search(line) and (end := _next(closers, place)) is not None:
             inside = html.unescape(_TAG.sub("", "\n".join(lines[place : end + 1]))).split("\n")
             place = end + 1
-            yield from _read(_Raw("\n".join(inside), start + 1, "", heading, said))
+            yield from _read("\n".join(inside), start + 1, "", (heading, said))
             said = ""
         elif sessions.starts(line):
             while place < len(lines) and (
                 lines[place].strip() or sessions.starts("".join(lines[place + 1 : place + 2]))
             ):
                 place += 1
-            yield from _read(_Raw("\n".join(lines[start:place]), start + 1, "", heading, said))
+            yield from _read("\n".join(lines[start:place]), start + 1, "", (heading, said))
         elif line.startswith(("    ", "\t")) and not (place and lines[place - 1].strip()):
             while place < len(lines) and (lines[place].startswith(("    ", "\t")) or not lines[place].strip()):
                 place += 1
-            yield from _read(_Raw(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", heading, said))
+            yield from _read(textwrap.dedent("\n".join(lines[start:place])), start + 1, "indented", (heading, said))
         elif _IMPORT.match(line):  # code without any mark
             while (
                 place < len(lines)
@@ -126,7 +118,7 @@ def pieces(text: str) -> Iterator[Block]:
                 and "```" not in lines[place]
             ):
                 place += 1
-            yield from _read(_Raw("\n".join(lines[start:place]), start + 1, "bare", heading, said))
+            yield from _read("\n".join(lines[start:place]), start + 1, "bare", (heading, said))
         else:
             place += 1
             match = _HEADING.match(_QUOTE.sub("", line, count=1))
@@ -175,55 +167,44 @@ def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list
     return tag, inside, place
 
 
-def without_comments(text: str) -> str:
-    """Blank HTML comments (templates keep hints in them); line feeds stay, and are all the ends of lines there are."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    parts: list[str] = []
-    done = 0
-    while (start := text.find("<!--", done)) >= 0 and (end := text.find("-->", start)) >= 0:
-        parts += [text[done:start], "\n" * text.count("\n", start, end)]
-        done = end + 3
-    return "".join([*parts, text[done:]])
-
-
 # --- what a block is ----------------------------------------------------------------------------------------------
 
 
-def _read(raw: _Raw) -> Iterator[Block]:
+def _read(whole: str, number: int, tag: str, place: tuple[str, str]) -> Iterator[Block]:
+    """What is set off at a line, with the tag of its fence, below a heading and a line of prose."""
     tags = rules.load().tags
-    text = raw.text.strip("\n")
+    text = whole.strip("\n")
     lines = text.split("\n")
-    place = (raw.heading, raw.before)
     if not text.strip():
         return
     short = len(text) <= rules.load().limits.block_chars
     if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
         session = tuple(sessions.chunks(lines))
         shown = "\n".join(chunk.output for chunk in session)
-        yield Block(raw.line, "python", *place, *sessions.program(session), rest=shown)
+        yield Block(number, "python", *place, *sessions.program(session), rest=shown)
         return
-    if raw.tag in tags.shell:
-        yield Block(raw.line, "shell", *place, rest=text)
+    if tag in tags.shell:
+        yield Block(number, "shell", *place, rest=text)
         return
-    unmarked = raw.tag in ("indented", "bare")
-    if not (unmarked or raw.tag in tags.python) or tags.other.search(text[:5000]):
-        yield Block(raw.line, "other", *place, rest=text)
+    unmarked = tag in ("indented", "bare")
+    if not (unmarked or tag in tags.python) or tags.other.search(text[:5000]):
+        yield Block(number, "other", *place, rest=text)
         return
     head, shown = _before_traceback(lines)
     parsed = python_at_start(head)
     if parsed.code:
         output = "\n".join([parsed.rest, shown]).strip("\n")
         taken = (Change(0, output[:200], "", "An output below the code is taken off."),) if output else ()
-        is_prose = raw.tag == "bare"
+        is_prose = tag == "bare"
         changes = (*parsed.changes, *taken)
-        yield Block(raw.line, "python", *place, parsed.code, changes, rest="" if is_prose else output)
+        yield Block(number, "python", *place, parsed.code, changes, rest="" if is_prose else output)
         if is_prose:
-            yield Block(raw.line, "prose", *place, rest=output)
+            yield Block(number, "prose", *place, rest=output)
     elif unmarked:
-        yield Block(raw.line, "prose", *place, rest=raw.text)
+        yield Block(number, "prose", *place, rest=whole)
     else:
         broken = parsed.error.startswith("line") and looks_like_program(head)
-        yield Block(raw.line, "broken" if broken else "output", *place, error=parsed.error, rest=text)
+        yield Block(number, "broken" if broken else "output", *place, error=parsed.error, rest=text)
 
 
 def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:

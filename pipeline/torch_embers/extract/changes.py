@@ -99,12 +99,6 @@ class Draft:
         self.changes = [*added, *moved]
 
 
-def in_f_strings(tree: ast.Module) -> set[int]:
-    """Identities of nodes inside f-strings: Python 3.11 does not tell where they stand."""
-    strings = (node for node in nodes(tree) if isinstance(node, ast.JoinedStr))
-    return {id(inner) for string in strings for inner in ast.walk(string) if inner is not string}
-
-
 # --- the header ---------------------------------------------------------------------------------------------------
 
 
@@ -157,8 +151,10 @@ def free_of_device(draft: Draft) -> str:
     """
     before = draft.text
     known = draft.known()
-    skip = in_f_strings(draft.tree) | guarded(draft)
+    skip = guarded(draft)
     for node in nodes(draft.tree):  # a text that is compared or chosen by a condition is no move
+        if isinstance(node, ast.JoinedStr):  # Python 3.11 does not tell where its parts stand
+            skip |= {id(inner) for inner in ast.walk(node) if inner is not node}
         if isinstance(node, ast.Compare | ast.IfExp):
             skip |= {id(inner) for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
     device = '"cpu"' if "jit.script" in draft.text else DEVICE  # TorchScript cannot read a global text

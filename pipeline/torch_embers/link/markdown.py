@@ -59,7 +59,7 @@ def blank_unsaid(text: str) -> str:
     """
     if not any(mark in text for mark in _SUSPECTS):
         return text
-    text = _blank_lines(_blank_comments(text))
+    text = _blank_lines(blank_comments(text))
     return _blank_inline_code(text) if "`" in text else text
 
 
@@ -67,7 +67,7 @@ def _blank(text: str) -> str:
     return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
-def _blank_comments(text: str) -> str:
+def blank_comments(text: str) -> str:
     """HTML comments, but for those whose opening stands inside a fence or inline code (seen by its back-tick)."""
     if "<!--" not in text:
         return text
