@@ -66,11 +66,12 @@ SHOWN = "```\nTraceback (most recent call last):\n  File 'a.py', line 2\nIndexEr
         f"{CODE}\n\nIt fails.\n",
         f"```\n{CODE}\nTraceback (most recent call last):\n  File 'a.py', line 2\n```\n",
         f"```\n{CODE}\ntensor([1., 1.]\n```\n",
+        f"```\n{CODE}\ntensor([1., 1.])\n(1, -2.5)\nValueError: bad\n```\n",
         f"```python\n{CODE}\n```\n".replace("\n", "\r\n"),
         f"```python\n  {CODE}\n```\n".replace("\nprint", "\n  print"),
         f"<!-- put your code here -->\n```python\n{CODE}\n```\n",
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_code_is_found_in_every_form(body: str) -> None:
     assert own(script(body)) == CODE.split("\n")

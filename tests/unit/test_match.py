@@ -272,6 +272,7 @@ def test_that_a_script_itself_tells_of_an_error_is_not_what_was_expected() -> No
         "    >>> f(x)\n    tensor([1.5000, 2.5000])\n",
         ">>> f(x)\ntensor([1.5000, 2.5000])\n",
         "<pre>\ntensor([1.5000, 2.5000])\n</pre>\n",
+        "```python\nimport torch\nprint(f(x))\ntensor([1.5000, 2.5000])\n```\n",
         "> ```\n> tensor([1.5000, 2.5000])\n> ```\n",
         "    import torch\n    print(f(x))  # tensor([1.5000, 2.5000])\n",
     ],

@@ -114,8 +114,12 @@ def python_at_start(text: str, *, whole: bool = False) -> Parsed:
         except SyntaxError as error:
             stop = error
         else:
-            code = "\n".join(lines)
-            return Parsed(code, "", tuple(changes)) if whole or is_program(tree) else Parsed("", text)
+            if not whole and not is_program(tree):
+                return Parsed("", text)
+            end = len(lines) if whole else _before_values(tree) or len(lines)
+            kept = tuple(change for change in changes if change.line <= end)
+            code = "\n".join(lines[:end]).rstrip("\n") + "\n"
+            return Parsed(code, "\n".join(lines[end:]), kept)
         at = min(max(stop.lineno or 1, 1), len(lines)) - 1
         if _mend(lines, at, changes) or (at and _mend(lines, at - 1, changes)):
             continue
@@ -157,6 +161,27 @@ def _mend(lines: list[str], at: int, changes: list[Change]) -> bool:
 def looks_like_program(text: str) -> bool:
     """Whether several lines begin as lines of Python do."""
     return sum(1 for line in text.split("\n") if _PROGRAM.match(line[:400])) > 1
+
+
+def _before_values(tree: ast.Module) -> int:
+    """The last line of a program before the values or the error that it printed; 0 where none stand at its end."""
+    body = list(tree.body)
+    while len(body) > 1 and _is_shown(body[-1]):
+        body.pop()
+    return body[-1].end_lineno or 0 if len(body) < len(tree.body) else 0
+
+
+def _is_shown(node: ast.stmt) -> bool:
+    match node:
+        case ast.AnnAssign(value=None):
+            return True
+        case ast.Expr(value=ast.Call(func=name)):
+            return dotted(name, {}) in rules.load().output.names
+        case ast.Expr(value=value):
+            parts = ast.Constant | ast.Tuple | ast.List | ast.UnaryOp | ast.unaryop | ast.expr_context
+            return all(isinstance(part, parts) for part in ast.walk(value))
+        case _:
+            return False
 
 
 def is_program(tree: ast.Module) -> bool:
