@@ -269,7 +269,7 @@ def comment(opinion: SecondOpinion) -> str:
         out += [f"**{escaped(report.behaviour, LONGEST)}**", "", *folded(report.script, report.timeline)]
     for case in opinion.cases:
         verdicts = [entry for entry in preferred(report.verdicts) if entry.case == case.name]
-        aside = [] if case.speaks else map(escaped, _set_aside(case))
+        aside = [] if case.speaks else [escaped(text) for text in _set_aside(case)]
         out += [" ".join((_compared(case), *aside)), ""]
         for _, same in groupby(sorted(verdicts, key=lambda e: e.provenance), key=lambda e: e.provenance):
             out += ["| PyTorch | result | runs that showed it | control | what was seen |", f"|{' --- |' * 5}"]
