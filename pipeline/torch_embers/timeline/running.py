@@ -2,8 +2,9 @@
 
 Each script runs on each build with seed 0 and with seed 1, in zygotes whose hash seeds are these, too. Where the two
 end or print differently each runs once more, so that numbers that follow the seed can be told from those that do not.
-A timeout counts only where a fresh process repeats it. What a segment is said to have no longer (``confirm``) takes as
-many runs as the hit rate on the bad side asks for, and a second batch of them.
+A timeout counts only where a fresh process repeats it; one seed is enough then, and the script runs in fresh processes
+from then on. What a segment is said to have no longer (``confirm``) takes as many runs as the hit rate on the bad side
+asks for, and a second batch of them.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ class Todo:
     program: Program
     build: Build
     place: Place
-    fresh: bool
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,8 @@ def alike(one: Observation, other: Observation) -> bool:
 
 def missing(seen: Mapping[Place, Observation]) -> list[Place]:
     """The first runs of a script on a build that are still to be made, in this order."""
+    if (first := seen.get(FIRSTS[0])) is not None and first.ending == "timeout":  # another seed takes as long
+        return []
     lacking = [place for place in FIRSTS if place not in seen]
     if lacking or alike(seen[FIRSTS[0]], seen[FIRSTS[1]]):
         return lacking
@@ -218,9 +221,7 @@ class Runs:
         self._rules = Rules.load()
         self.seen: dict[tuple[str, str], dict[Place, Observation]] = defaultdict(dict)
         self._hindered: Counter[tuple[str, str]] = Counter()
-        # timeouts of forks, which no fresh process has repeated yet, and whatever ran on a fresh process since
-        self._doubtful: dict[tuple[str, str], dict[Place, dict[str, Any]]] = defaultdict(dict)
-        self._fresh: set[tuple[str, str]] = set()
+        self._fresh: set[str] = set()  # scripts of which a run was a timeout
 
     def __enter__(self) -> Self:
         """Nothing is held before the first run."""
@@ -241,6 +242,8 @@ class Runs:
             if self._environments.get(build) == environment:
                 seen = _observation(dict(zip(SEEN, values, strict=True)))
                 self.seen[script, build][Place(seen.seed, batch, attempt)] = seen
+                if seen.ending == "timeout":
+                    self._fresh.add(script)
         return programs
 
     def first(self, programs: Sequence[Program]) -> int:
@@ -274,15 +277,11 @@ class Runs:
 
     def _next_of(self, program: Program, build: Build) -> list[Todo]:
         """The next of the first runs, if any is missing."""
-        key = program.hash, build.identity
         if build.identity in self._unusable:
             return []
-        lacking = missing({**self.seen[key], **{place: Observation("timeout") for place in self._doubtful[key]}})
-        if not lacking and self._doubtful[key]:
-            self._doubtful[key].clear()
-            lacking = missing(self.seen[key])
+        lacking = missing(self.seen[program.hash, build.identity])
         at_once = lacking if set(lacking) <= set(AGAIN) else lacking[:1]
-        return [Todo(program, build, place, key in self._fresh) for place in at_once]
+        return [Todo(program, build, place) for place in at_once]
 
     def _gone(self, programs: Sequence[Program]) -> list[Gone]:
         """The scripts of which an earlier segment was bad and the newest is another one."""
@@ -312,18 +311,16 @@ class Runs:
         if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
             return []
         by_start = shown.ending == "signal"
-        afresh = by_start or shown.ending == "timeout"
         size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
         control = series(size, FIRST)
-        if todo := [Todo(program, gone.bad, place, afresh) for place in control if place not in bad]:
+        if todo := [Todo(program, gone.bad, place, by_start) for place in control if place not in bad]:
             return todo
         runs = [bad[place] for place in control]
         hits = showing(runs, runs)
         asked = needed(hits, size, rules, by_start=by_start)
         clean = self.seen[program.hash, gone.clean.identity]
         places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]
-        afresh = by_start or (program.hash, gone.clean.identity) in self._fresh
-        return [Todo(program, gone.clean, place, afresh) for place in places if place not in clean]
+        return [Todo(program, gone.clean, place, by_start) for place in places if place not in clean]
 
     def make(self, todo: Sequence[Todo]) -> int:
         """Make runs, ``jobs`` at a time, each zygote started once; keep them, and return how many."""
@@ -354,7 +351,8 @@ class Runs:
                 at[id(worker)] = lane
             one = lanes[lane].popleft()
             attempt = attempt_of(one.program.code, one.program.environment, one.place.seed, self._threads)
-            current[id(worker)] = one, replace(attempt, fresh=one.fresh or attempt.fresh)
+            is_fresh = one.fresh or attempt.fresh or one.program.hash in self._fresh
+            current[id(worker)] = one, replace(attempt, fresh=is_fresh)
             return current[id(worker)][1]
 
         with ExitStack() as stack:
@@ -379,27 +377,24 @@ class Runs:
         self._held.add(identity)
         return True
 
-    def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> int:
-        """Keep a run with the timeouts that it confirms, none while it is a timeout in doubt; how many were kept."""
+    def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> bool:
+        """Keep a run, to be written with those of the last two seconds, and say so; not a timeout that is in doubt."""
         key = one.program.hash, one.build.identity
         seen = replace(observe(result, one.program.code), threads=attempt.threads, seed=attempt.seed)
-        row = self._row(one, seen, result)
-        doubtful, kept = self._doubtful[key], {one.place: row}
         if seen.ending == "timeout":
             had_its_time = max(result.duration - result.waited, result.cpu) >= attempt.timeout
             if not had_its_time and self._hindered[key] < TRIES:
                 self._hindered[key] += 1
-                return 0
-            self._fresh.add(key)
+                return False
             if not attempt.fresh:
-                doubtful[one.place] = row
-                return 0
-            kept |= doubtful
-        if attempt.fresh:
-            doubtful.clear()
-        for place, made in kept.items():
-            self._keep(one, place, made)
-        return len(kept)
+                self._fresh.add(one.program.hash)
+                return False
+        self.seen[key][one.place] = seen
+        self._waiting.append(self._row(one, seen, result))
+        self._progress.advanced(1)
+        if time.monotonic() - self._committed > COMMIT_SECONDS:
+            self._commit()
+        return True
 
     def _row(self, one: Todo, seen: Observation, result: RunResult) -> dict[str, Any]:
         return {
@@ -416,14 +411,6 @@ class Runs:
             "kernel": result.kernel,
             "ran_at": now_utc(),
         }
-
-    def _keep(self, one: Todo, place: Place, row: dict[str, Any]) -> None:
-        """Queue a row; it is written with those of the last two seconds."""
-        self.seen[one.program.hash, one.build.identity][place] = _observation(row)
-        self._waiting.append(row)
-        self._progress.advanced(1)
-        if time.monotonic() - self._committed > COMMIT_SECONDS:
-            self._commit()
 
     def _commit(self) -> None:
         if self._waiting:
