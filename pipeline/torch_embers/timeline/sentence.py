@@ -81,7 +81,7 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     last, bad = group[-1], before[-1]
     first = group[0].versions[0]
     now = f"since {first}{' at the latest' * (not _neighbours(bad.versions[-1], first))} it {_does_now(group, before)}"
-    gone = "crash" if bad.crashes else "do not end in time" if bad.ending == "timeout" else "do as reported"
+    gone = "crash" if bad.crashes else "hang" if bad.ending == "timeout" else "do as reported"
     if not bad.asks_for_runs or (last.match == "as_reported" and gone == "do as reported"):
         return now
     if last.ending == MIXED:
@@ -186,7 +186,7 @@ def strip(timeline: Timeline) -> str:
             last = letter
         letters += letter * len(segment.versions)
         if letter not in legend:
-            legend[letter] = f"another {name}" if name in legend.values() else name
+            legend[letter] = f"{name}, other output" if name in legend.values() else name
     versions = _versions(timeline.segments)
     meaning = ", ".join(f"{letter} {name}" for letter, name in legend.items())
     line = f"{versions[0]} {letters} {versions[-1]}  {meaning}"
@@ -196,7 +196,7 @@ def strip(timeline: Timeline) -> str:
 def _named(segment: Segment) -> str:
     """How a behaviour is called in few words."""
     if segment.ending == "ok":
-        return f"{_KIND[segment.match]} value" if segment.match in _KIND else "output without an error"
+        return f"{_KIND[segment.match]} value" if segment.match in _KIND else "no error"
     return f"exit {segment.what}" if segment.ending == "exit" else segment.what or segment.ending.replace("_", " ")
 
 
