@@ -238,6 +238,7 @@ def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) ->
         found: rows of `embers list`, each with segments.
         crash_gone: show where a crash ended, not the newest flip.
     """
+    out = stdout()
     several = len({row["repo"] for row in found}) > 1
     rows = [
         (
@@ -251,11 +252,11 @@ def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) ->
     made.expand = True
     title = made.columns[1]
     title.ratio, title.no_wrap, title.overflow = 1, True, "ellipsis"
-    out = stdout()
-    out.print(made)
+    if rows:
+        out.print(made)
     if any(row[-1].endswith(UNCONFIRMED) for row in rows):
         out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
-    out.print(f"{len(found):,} items")
+    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
 def print_item(report: ItemReport) -> None:

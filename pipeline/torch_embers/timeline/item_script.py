@@ -63,7 +63,8 @@ def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> 
     raise InputError(
         f"{repo}#{number} has no script: {found.detail}"
         if found
-        else f"nobody has read {repo}#{number} for a script: `embers run {number}` does"
+        else f"nothing is known of a script of {repo}#{number}: `embers mine --refresh {number}` brings the report, "
+        f"`embers run {number}` reads and runs it"
     )
 
 
