@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from torch_embers.timeline.model import Segment, Timeline
 
 _SCRIPTS = """
-SELECT s.repo, s.number, coalesce(i.title, ''), s.code, s.environment, coalesce(s.device, ''), s.found_in
-FROM scripts s LEFT JOIN items i USING (repo, number)
-WHERE s.script IS NOT NULL AND ($repo IS NULL OR (s.repo = $repo AND s.number = $number))
-ORDER BY s.repo, s.number
+SELECT repo, number, code, environment, coalesce(device, ''), found_in
+FROM scripts
+WHERE script IS NOT NULL AND ($repo IS NULL OR (repo = $repo AND number = $number))
+ORDER BY repo, number
 """
 
 
@@ -34,7 +34,6 @@ class ItemScript:
 
     repo: str
     number: int
-    title: str
     script: Script
 
     @property
@@ -53,8 +52,8 @@ def scripts(connection: duckdb.DuckDBPyConnection, item: tuple[str, int] | None 
     repo, number = item or (None, None)
     found = connection.execute(_SCRIPTS, {"repo": repo, "number": number}).fetchall()
     return [
-        ItemScript(of, n, title, Script(code, (), json.loads(environment or "{}"), device, place))
-        for of, n, title, code, environment, device, place in found
+        ItemScript(of, n, Script(code, (), json.loads(environment or "{}"), device, place))
+        for of, n, code, environment, device, place in found
     ]
 
 
