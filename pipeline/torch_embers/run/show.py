@@ -50,6 +50,7 @@ STYLES = {
     "inconclusive": ("?", "yellow"),
 }
 """Mark and colour of each verdict; the marks tell them apart without colour."""
+ONE_BUILD = "On one build another bug may look the same: compare the small script with the whole one"
 OWN_MARK = " *"
 """Behind the name of a case whose line shows verdicts of this database, where other lines show shipped ones."""
 
@@ -87,7 +88,7 @@ def print_reduction(made: Reduction) -> None:
     out.print(plain(f"{visible(made.sentence)}.\n"), soft_wrap=True)
     out.print(visible(made.minimized.code), markup=False, soft_wrap=True)
     if len(made.builds) == 1:
-        out.print("On one build another bug may look the same. Compare it with the whole script:\n")
+        out.print(f"{ONE_BUILD}:\n")
         out.print(visible(made.item.script.code), markup=False, soft_wrap=True)
     out.print(f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s")
 
@@ -110,6 +111,8 @@ def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
     refused = sum(one.result == "refused" for one in reached)
     todo = len(plan.tasks) - len(made) - refused
     stdout().print(f"{len(made)} minimised{sizes}, {refused} not; {plan.done} known before, {todo} still to do")
+    if any(len(one.builds) == 1 for one in made):
+        stdout().print(f"{ONE_BUILD} (`embers show NUMBER`)")
 
 
 def print_reached(reached: Reached) -> None:
