@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from torch_embers.timeline.model import Segment, Timeline
 
 _SCRIPTS = """
-SELECT s.*, coalesce(i.title, '') AS title FROM scripts s LEFT JOIN items i USING (repo, number)
-WHERE $repo IS NULL OR (s.repo = $repo AND s.number = $number) ORDER BY s.repo, s.number
+FROM scripts WHERE $repo IS NULL OR (repo = $repo AND number = $number) ORDER BY repo, number
 """
 
 
@@ -32,7 +31,6 @@ class ItemScript:
 
     repo: str
     number: int
-    title: str
     script: Script
 
     @property
@@ -76,7 +74,7 @@ def _read(
     for values in found.fetchall():
         row = dict(zip(names, values, strict=True))
         script = from_row(row)
-        yield ItemScript(row["repo"], row["number"], row["title"], script) if isinstance(script, Script) else script
+        yield ItemScript(row["repo"], row["number"], script) if isinstance(script, Script) else script
 
 
 def borders(timeline: Timeline | None) -> list[tuple[Segment, Segment]]:
