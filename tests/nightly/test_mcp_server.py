@@ -98,7 +98,7 @@ def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: P
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("show", {"number": 1}, "1"),
     ("show", {"number": 0}, "number"),
-    ("timeline", {"number": 1}, "nobody has read pytorch/pytorch#1 for a script"),
+    ("timeline", {"number": 1}, "nothing is known of a script of pytorch/pytorch#1"),
     ("second_opinion", {"number": 1}, "1"),
     ("second_opinion", {"number": "one"}, "number"),
     ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -54,7 +53,7 @@ print(sizes[len(sizes) + 4])
 
 
 def report(number: int = 1, code: str = PROGRAM) -> ItemScript:
-    return ItemScript(REPO, number, f"Report {number}", Script(code))
+    return ItemScript(REPO, number, Script(code))
 
 
 def test_the_script_of_a_report_is_minimised_in_the_sandbox_and_does_the_same(registry: Registry) -> None:
@@ -63,7 +62,7 @@ def test_the_script_of_a_report_is_minimised_in_the_sandbox_and_does_the_same(re
         made = reduce_on(report(), [build])
     assert made.after < made.before / 3
     assert "helper" not in made.minimized.code
-    assert made.shows == "2.5.1: exception IndexError"
+    assert made.shows == "raises IndexError on 2.5.1"
 
 
 # ---- all of them ---------------------------------------------------------------------------------------------------
@@ -74,11 +73,10 @@ CLEAN = "x = 1"
 SCRIPTS = {1: PROGRAM, 2: OTHER, 3: FLAKY, 4: CLEAN}
 
 
-def filled(path: Path) -> Store:
-    """A database with scripts that ran: two that shrink, one that flickers, one that shows nothing; and one that never ran."""
-    for number, code in SCRIPTS.items():
-        put(path, number, [crashed("2.5.1", match="other")], code=code)
-    put(path, 5, code="x = 5")
+def filled(path: Path, *numbers: int) -> Store:
+    """A database with scripts that ran: two that shrink, one that flickers, one that shows nothing."""
+    for number in numbers:
+        put(path, number, [crashed("2.5.1", match="other")], code=SCRIPTS[number])
     return Store(path)
 
 
@@ -95,11 +93,13 @@ MINIMAL = "SELECT name, code FROM artifacts WHERE kind = 'minimal' ORDER BY name
 def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
     registry: Registry, tmp_path: Path
 ) -> None:
-    store = filled(tmp_path / "one.duckdb")
-    todo, reached = sweep(store, registry, most=1)
-    assert (len(todo.tasks), todo.done, todo.waiting) == (1, 0, 3)
+    store = filled(tmp_path / "one.duckdb", 1)
+    put(store.path, 5, code="x = 5")
+    todo, reached = sweep(store, registry)
+    assert (len(todo.tasks), todo.done) == (1, 0), "what never ran is not tried"
+    filled(store.path, 2, 3, 4)
     todo, reached = sweep(store, registry, jobs=3)
-    assert (len(todo.tasks), todo.done, todo.waiting) == (3, 1, 0)
+    assert (len(todo.tasks), todo.done) == (3, 1)
     found = {one.task.item.number: one.detail for one in reached if one.result == "refused"}
     assert found.keys() == {3, 4}
     assert "same thing twice" in found[3]
@@ -109,7 +109,6 @@ def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
     assert [name for name, _ in kept] == [f"{REPO}#1", f"{REPO}#2"]
     for _, code in kept:
         assert "helper" not in code
-        assert re.search(r"\[len\(\w+\) \+ \d+\]", code), "the failing operator keeps how its argument is made"
     build = registry.find("2.5.1")
     with registry.using(build):
         alone = reduce_on(report(), [build])
@@ -152,8 +151,9 @@ entry.main(sys.argv[1:])
 @pytest.mark.timeout(900)
 def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tmp_path: Path) -> None:
     """A script that sleeps for longer than this test may take is not waited for."""
-    store = filled(tmp_path / "one.duckdb")
-    sweep(store, registry, most=1)
+    store = filled(tmp_path / "one.duckdb", 1)
+    sweep(store, registry)
+    filled(store.path, 2, 3, 4)
     before = rows(store.path, MINIMAL), rows(store.path, "FROM reductions ORDER BY name")
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE scripts SET code = ? WHERE number <> 1", [OTHER])
@@ -173,7 +173,7 @@ def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tm
 def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = filled(tmp_path / "e.duckdb")
+    store = filled(tmp_path / "e.duckdb", *SCRIPTS)
     tried = []
 
     @contextmanager

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from torch_embers.timeline.model import Segment
 
-ITEM = ItemScript("pytorch/pytorch", 5, "crash", Script("import torch\n"))
+ITEM = ItemScript("pytorch/pytorch", 5, Script("import torch\n"))
 BUILDS = [build_of(version) for version in ("2.5.1", "2.6.0", "2.7.1", "2.8.0")]
 CRASH, CLEAN = Observation("signal", "SIGSEGV"), Observation("ok", printed="4.0\n")
 

@@ -540,8 +540,9 @@ def test_the_shape_mhnurf() -> None:
     [
         ("a\r\n\r\n\r\n\r\nb", ["\r\nx = 1\r\n"], "a\n\n```\nx = 1\n```\n\nb"),
         ("a\n\n\nb\n\n\nc", ["x", "y"], "a\n\n```\nx\n```\n\nb\n\n```\ny\n```\n\nc"),
-        ("a\n\nb\n", ["x", "y"], "a\n\nb\n\n```\nx\n```\n\n\n\n```\ny\n```\n\n"),
-        ("a", ["```nested```"], "a\n\n````\n```nested```\n````\n\n"),
+        ("a\n\nb\n", ["x", "y"], "a\n\nb\n\n## Code\n\n```\nx\n```\n\n\n\n```\ny\n```\n\n"),
+        ("a", ["```nested```"], "a\n\n## Code\n\n````\n```nested```\n````\n\n"),
+        ("a\n\n\nb\n\n\ncc @c", ["x"], "a\n\n```\nx\n```\n\nb\n\n\ncc @c"),
         ("a\n\n\nb", [], "a\n\n\nb"),
         ("a\n\n\nb", [" \n"], "a\n\n\nb"),
     ],

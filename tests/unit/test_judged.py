@@ -93,7 +93,9 @@ def test_a_judgement_that_cannot_be_written_is_one_clean_line(
 def test_a_report_without_a_script_or_a_run_cannot_be_judged(database: Path) -> None:
     put(database, 5)
     assert_clean_error(say(database, "--match", "other"), 3, "nothing is known of what the script of #5 does")
-    assert_clean_error(say(database, "--match", "other", number=7), 3, "nobody has read pytorch/pytorch#7")
+    assert_clean_error(
+        say(database, "--match", "other", number=7), 3, "nothing is known of a script of pytorch/pytorch#7"
+    )
 
 
 def test_a_line_that_cannot_be_read_is_named_and_nothing_is_added(database: Path) -> None:

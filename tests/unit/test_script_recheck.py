@@ -31,25 +31,12 @@ OLD = crashed("2.5.1", "2.6.0")
 STATUSES = "SELECT number, status FROM statuses ORDER BY ALL"
 
 
-class _Runs:
-    """Runs of which each is there already."""
-
-    def __init__(self, *_: object) -> None:
-        self.seen: dict[object, object] = {}
-
-    def programs(self, *_: object) -> list[object]:
-        return []
-
-    def make(self, todo: Sequence[object]) -> Sequence[object]:
-        return todo
-
-
 @pytest.fixture
 def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Recheck]:
     """A re-check in which runs and comparisons give these segments, by number."""
 
     def check(segments: dict[int, Sequence[Segment]], *, told: bool = True, only: str = "all") -> Recheck:
-        def refresh(writer: Any, items: Sequence[tuple[str, int]]) -> int:
+        def run(_store: Store, writer: Any, _machine: object, items: Sequence[tuple[str, int]], *_: object) -> int:
             with writer.transaction() as connection:
                 for _, number in items:
                     connection.execute("DELETE FROM timelines WHERE number = ?", [number])
@@ -57,10 +44,8 @@ def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rech
             return 0
 
         scripts = dict(rows(database, "SELECT number, code FROM scripts"))
-        monkeypatch.setattr(script_status.running, "run_scripts", lambda *_: iter(()))
-        monkeypatch.setattr(script_status.running, "confirm", lambda *_: iter(()))
-        monkeypatch.setattr(script_status.running, "Runs", _Runs)
-        monkeypatch.setattr(script_status.stage, "refresh", refresh)
+        monkeypatch.setattr(script_status.running, "run", run)
+        monkeypatch.setattr(script_status.running.Runs, "make", lambda _self, todo: len(todo))
         monkeypatch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
         store, machine = Store(database), None
         with store.writer("test") as writer:

@@ -136,6 +136,12 @@ def test_a_run_older_than_the_newest_release_here_or_that_a_reader_set_aside_dec
     assert opinion_on(report({"own": "YYY"}), release="2.1.2").contradicts
 
 
+def test_an_opinion_that_only_the_script_supports_is_about_the_newest_release_that_it_ran_on() -> None:
+    opinion = opinion_on(report({}, state="open", segments=VALUE[:1]), release="2.15.0")
+    assert (opinion.conclusion, opinion.reference) == ("still occurs", "2.9.1")
+    assert opinion_on(report({"own": "YYY"}, segments=VALUE[:1]), release="2.15.0").reference == "2.15.0"
+
+
 READING = Reading(
     "faithful", "Report and case sum ones", "", decides=True, thread_read="partly", reader="automated:reader-1",
     day="2026-11-22"

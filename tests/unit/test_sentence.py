@@ -9,7 +9,7 @@ import pytest
 from torch_embers.timeline.model import Segment, Timeline
 from torch_embers.timeline.sentence import details, sentence, strip
 
-OLD, NEW = ("1.13.1", "2.0.1", "2.6.0"), ("2.7.1", "2.8.0")
+OLD, NEW = ("2.4.1", "2.5.1", "2.6.0"), ("2.7.1", "2.8.0")
 
 
 def crash(**more: Any) -> Segment:
@@ -33,21 +33,21 @@ GAP = Segment(("2.7.1",), "lacks_api", "torch.foo")
 SENTENCES = [
     (
         line(crash(), error(confirmed=True)),
-        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; since 2.7.1 it raises ValueError (0 of 11 runs crash)",
+        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; since 2.7.1 it raises ValueError (0 of 11 runs crash)",
     ),
     (
         line(crash(), error(runs=2)),
-        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; not seen again in 2 runs on 2.8.0; since 2.7.1 it raises "
+        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; not seen again in 2 runs on 2.8.0; since 2.7.1 it raises "
         "ValueError",
     ),
     (
         line(crash(), error(match="as_expected", confirmed=True)),
-        "The report's script: SIGSEGV on 1.13.1 to 2.6.0; since 2.7.1 it raises the expected ValueError (0 of 11 runs "
+        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; since 2.7.1 it raises the expected ValueError (0 of 11 runs "
         "crash)",
     ),
     (  # rare crashes need runs, too
         line(Segment(OLD, "mixed", "ok 3 of 4; SIGSEGV 1 of 4"), prints(None, NEW, flip="ending", runs=2)),
-        "The report's script does not always do the same (ok 3 of 4; SIGSEGV 1 of 4) on 1.13.1 to 2.6.0; not seen again "
+        "The report's script does not always do the same (ok 3 of 4; SIGSEGV 1 of 4) on 2.4.1 to 2.6.0; not seen again "
         "in 2 runs on 2.8.0; since 2.7.1 it ends without an error",
     ),
     (  # in other words it is still as reported
@@ -61,7 +61,7 @@ SENTENCES = [
     ),
     (  # a reader says that both are as reported
         line(prints("as_reported", OLD), prints("as_reported", NEW, flip="value", confirmed=True, runs=11)),
-        "The report's script prints the reported value on 1.13.1 to 2.6.0; since 2.7.1 it prints something else",
+        "The report's script prints the reported value on 2.4.1 to 2.6.0; since 2.7.1 it prints something else",
     ),
     (line(prints("as_reported")), "The report's script prints the reported value on all 5 releases"),
     (
@@ -74,22 +74,32 @@ SENTENCES = [
     ),
     (
         line(prints("other", OLD), prints("as_expected", NEW, flip="value")),
-        "The report's script ends without an error on 1.13.1 to 2.6.0; since 2.7.1 it prints the expected value",
+        "The report's script ends without an error on 2.4.1 to 2.6.0; since 2.7.1 it prints the expected value",
     ),
     (
         line(prints("as_reported", OLD), prints("as_expected", NEW, flip="value", runs=4, confirmed=True)),
-        "The report's script prints the reported value on 1.13.1 to 2.6.0; since 2.7.1 it prints the expected value (0 of 4 "
+        "The report's script prints the reported value on 2.4.1 to 2.6.0; since 2.7.1 it prints the expected value (0 of 4 "
         "runs do as reported)",
     ),
     (
         line(prints(None, OLD), prints(None, NEW, flip="value"), device="cuda"),
-        "The report is about cuda; on the CPU its script ends without an error on 1.13.1 to 2.6.0; since 2.7.1 it prints "
+        "The report is about cuda; on the CPU its script ends without an error on 2.4.1 to 2.6.0; since 2.7.1 it prints "
         "something else",
     ),
     (
         line(crash(), *(prints("other", (f"2.{minor}.0",), flip="value") for minor in (9, 10, 11))),
-        "The report's script changes its behaviour 3 times: it dies by the reported SIGSEGV on 1.13.1 to 2.6.0; ...; since "
+        "The report's script changes its behaviour 3 times: it dies by the reported SIGSEGV on 2.4.1 to 2.6.0; ...; since "
         "2.11.0 it prints something else",
+    ),
+    (  # nothing is said of releases between that did not run
+        line(prints("as_reported", ("1.13.1", "2.2.2", "2.4.1")), prints("other", ("2.8.0",), flip="value", runs=2)),
+        "The report's script prints the reported value on 3 releases from 1.13.1 to 2.4.1; not seen again in 2 runs on "
+        "2.8.0; since 2.8.0 at the latest it ends without an error",
+    ),
+    (
+        line(Segment(OLD, "timeout", ""), prints("other", NEW, flip="ending", runs=8, confirmed=True)),
+        "The report's script does not end in time on 2.4.1 to 2.6.0; since 2.7.1 it ends without an error (0 of 8 runs "
+        "hang)",
     ),
     (line(GAP), "The report's script does not run on 2.7.1: it lacks torch.foo"),
     (
@@ -106,7 +116,7 @@ SENTENCES = [
     ),
     (
         line(Segment(OLD, "exit", "1"), Segment(NEW, "exit", "1", flip="value")),
-        "The report's script exits with code 1 on 1.13.1 to 2.6.0; since 2.7.1 it exits with code 1 but prints something "
+        "The report's script exits with code 1 on 2.4.1 to 2.6.0; since 2.7.1 it exits with code 1 but prints something "
         "else",
     ),
     (
@@ -128,10 +138,12 @@ def test_a_gone_crash_is_never_claimed_without_enough_runs() -> None:
 
 
 def test_the_strip_has_a_letter_for_each_release_and_fits_a_terminal() -> None:
-    assert strip(line(crash(), error())) == "1.13.1 RRR|aa 2.8.0  R SIGSEGV, a ValueError"
+    assert strip(line(crash(), error())) == "2.4.1 RRR|aa 2.8.0  R SIGSEGV, a ValueError"
     assert strip(line(prints("as_reported", OLD), GAP, prints("as_expected", ("2.8.0",), flip="value"))) == (
-        "1.13.1 RRR-|E 2.8.0  R ok, - lacks torch.foo, E ok"
+        "2.4.1 RRR-|E 2.8.0  R reported value, - lacks torch.foo, E expected value"
     )
+    two = line(prints("other", OLD), prints("other", NEW, flip="value"))
+    assert strip(two).endswith("a no error, b no error, other output")
     long = line(Segment(OLD, "exception", "E" * 90, match="other"))
     assert len(strip(long)) == 80
 
@@ -139,7 +151,7 @@ def test_the_strip_has_a_letter_for_each_release_and_fits_a_terminal() -> None:
 def test_the_details_show_what_changes_at_each_flip() -> None:
     known = details(line(crash(shown="RuntimeError: x"), error(at_fix=True)))
     assert known == [
-        "1.13.1 to 2.6.0: dies by the reported SIGSEGV ('segfault': title)",
+        "2.4.1 to 2.6.0: dies by the reported SIGSEGV ('segfault': title)",
         "  ending changes, at the release of the known fix",
         "  @@ -1 +1 @@",
         "  -RuntimeError: x",
@@ -148,3 +160,7 @@ def test_the_details_show_what_changes_at_each_flip() -> None:
     ]
     assert "  ending changes, not at the release of the known fix" in details(line(crash(), error(at_fix=False)))
     assert details(line(GAP)) == ["2.7.1: lacks torch.foo"]
+    assert details(line(prints("other", NEW, shown="tensor([7])"))) == [
+        "2.7.1 to 2.8.0: ends without an error",
+        "  tensor([7])",
+    ]

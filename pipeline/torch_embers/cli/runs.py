@@ -218,17 +218,13 @@ def _run_watched(
 def minimize(
     number: Annotated[int | None, typer.Argument(min=1, help="Number of the report.", show_default="none")] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="All scripts of which a behaviour is known; goes on where it was.")
+        bool, typer.Option("--all", help="All scripts with a flip, or, with --build, that ran; goes on where it was.")
     ] = False,
     build: Annotated[
         str | None,
         typer.Option("--build", "-b", help="Keep what it does on this build.", show_default="both sides of its flip"),
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="With --all: scripts at a time.")] = 2,
-    most: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --all: scripts in this call; the rest waits.", show_default="all"),
-    ] = None,
     minutes: Annotated[
         float, typer.Option(min=0.1, help="With --all: minutes for one script; it then stops with what it has.")
     ] = 15,
@@ -250,7 +246,7 @@ def minimize(
             made = command.minimize_script(store_at(wanted.database), wanted, number, build, progress)
         show.print_reduction(made)
         return
-    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, most, minutes, shard_of(shard)), state)
+    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, minutes, shard_of(shard)), state)
 
 
 def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,3 +75,12 @@ class NoScript:
 
     reason: str
     detail: str
+
+
+def from_row(row: Mapping[str, Any]) -> Script | NoScript:
+    """What a row of the table ``scripts`` holds."""
+    if row["code"] is None:
+        return NoScript(row["reason"] or "", row["detail"] or "")
+    changes = tuple(Change(**change) for change in json.loads(row["changes"] or "[]"))
+    environment = json.loads(row["environment"] or "{}")
+    return Script(row["code"], changes, environment, row["device"] or "", row["found_in"] or "")

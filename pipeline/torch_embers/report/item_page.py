@@ -8,14 +8,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
-from torch_embers.extract.script import Script
+from torch_embers.extract.script import Script, from_row
 from torch_embers.link.chain import Facts as NodeFacts
 from torch_embers.link.chain import Link, Node
 from torch_embers.report import badges, highlight, links_graph, places
 from torch_embers.report.facts import by_item, cut
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.run.matrix import OWN
-from torch_embers.run.report_script_text import changes, command, script_from
+from torch_embers.run.report_script_text import changes, command
 from torch_embers.run.script import SHOWN_LINES, script_of
 from torch_embers.timeline.sentence import details
 
@@ -45,7 +45,7 @@ class Pages:
         source = facts.source
         self._bodies = {(row["repo"], row["number"]): row for row in source.bodies}
         self._gold = by_item(source.gold)
-        self._scripts = {(row["repo"], row["number"]): script_from(row) for row in source.scripts}
+        self._scripts = {(row["repo"], row["number"]): from_row(row) for row in source.scripts}
         self._predictions = by_item(source.predictions)
         self._runs: dict[str, list[Row]] = {}
         for row in source.runs:

@@ -17,7 +17,7 @@ from torch_embers.repro.shortcuts import invents
 from torch_embers.repro.shrink import PASSES, apply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
 GENERAL = "pysource_minimize"
 ORDER = (*PASSES, GENERAL, *PASSES)
@@ -30,28 +30,10 @@ class MinimizeError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What one pass did.
-
-    Attributes:
-        name: of the pass.
-        before: characters before it.
-        after: characters after it.
-        tests: candidates it tried.
-    """
-
-    name: str
-    before: int
-    after: int
-    tests: int
-
-
-@dataclass(frozen=True, slots=True)
 class Minimized:
     """The smallest script found, with how it was found."""
 
     code: str
-    steps: tuple[Step, ...]
     tests: int
     stopped: bool
     """Whether it ran out of tests, or of time."""
@@ -65,7 +47,6 @@ def minimize(
     code: str,
     is_interesting: Callable[[str], bool],
     most_tests: int = MOST_TESTS,
-    order: Sequence[str] = ORDER,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Minimized:
     """Make a script smaller while it stays interesting.
@@ -74,7 +55,6 @@ def minimize(
         code: a script that is interesting.
         is_interesting: the test; must not be fooled by another failure. Texts are tested once.
         most_tests: how many candidates may be tested.
-        order: which passes, of ``PASSES`` and ``GENERAL``; others than the usual ones are for measuring.
         is_over: whether to stop before the next test with what there is.
 
     Raises:
@@ -95,17 +75,14 @@ def minimize(
 
     if not test(code):
         raise MinimizeError("the script does not show its failure: there is nothing to keep while it shrinks")
-    steps = []
     try:
-        for name in order:
-            before, tests = best[0], len(known)
-            made = general(before, test) if name == GENERAL else apply(before, name, test)
+        for name in ORDER:
+            made = general(best[0], test) if name == GENERAL else apply(best[0], name, test)
             if test(made) and len(made) <= len(best[0]):
                 best[0] = made
-            steps.append(Step(name, len(before), len(best[0]), len(known) - tests))
     except _OutOfTestsError:
-        return Minimized(best[0], tuple(steps), len(known), stopped=True)
-    return Minimized(best[0], tuple(steps), len(known), stopped=False)
+        return Minimized(best[0], len(known), stopped=True)
+    return Minimized(best[0], len(known), stopped=False)
 
 
 def require_reducer() -> None:

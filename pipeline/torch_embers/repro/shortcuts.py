@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -20,24 +19,6 @@ if TYPE_CHECKING:
 
 UNINITIALISED = frozenset({"empty", "empty_like", "empty_strided", "new_empty"})
 """Functions whose values are whatever was in memory, like those of ``torch.FloatTensor(3)``."""
-_WORD = re.compile(r"[A-Za-z_]\w{2,60}")
-
-
-def subjects(title: str, script: str) -> frozenset[str]:
-    """Functions that a script calls and its report's title names: what the report is about must stay.
-
-    An assertion about a shape, for one, fails as well where the function that spoilt the shape is not called at all.
-    """
-    return frozenset(_WORD.findall(title)) & called(script)
-
-
-def called(code: str) -> frozenset[str]:
-    """Last parts of the names of all functions that a text calls; none where it is no Python."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    return frozenset(last_name(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def invents(original: str, candidate: str) -> bool:

@@ -339,16 +339,21 @@ def minimize_script(store: Store, settings: Settings, number: int, build: str | 
     """Make the script of a report small, and keep the result.
 
     Raises:
-        InputError: the report has no script.
+        InputError: the report has no script, or its script no flip and no build is named.
         MinimizeError: there is nothing to keep here, or the small text does not keep it.
     """
     registry = Registry(settings.builds_dir)
-    named = chosen_builds(registry, [build] if build else [])[-1:]
+    named = chosen_builds(registry, [build])[-1:] if build else []
     with store.writer("minimize") as writer:
         with store.read() as connection:
             item = item_script.of_report(connection, settings.repo, number)
             timeline = stored.timeline_of(connection, settings.repo, number)
-        builds = named if build else reduction.sides_of(timeline, registry.installed())
+        builds = named or reduction.sides_of(timeline, registry.installed())
+        if not builds:
+            raise InputError(
+                f"{item.name} has no known flip with a build on each side here: `embers run {number}` looks for one, "
+                "--build NAME keeps what the script does on one build"
+            )
         with ExitStack() as held:
             for one in builds:
                 held.enter_context(registry.using(one))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.extract.reading import read
-from torch_embers.extract.script import ReportText
+from torch_embers.extract.script import ReportText, from_row
 from torch_embers.judgements import fix_test_answers, readings_of
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, entries, preferred
-from torch_embers.run.report_script_text import answer, script_from
+from torch_embers.run.report_script_text import answer
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.store import schema
@@ -200,7 +200,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
             raise InputError(f"{repo}#{number} is not in the database: mine it first (`embers mine --numbers FILE`)")
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS)
         gold, predictions, links, cases, statuses, fix_tests = (ask(query) for query in queries)
-        script = next(map(script_from, ask(_SCRIPT)), None)
+        script = next(map(from_row, ask(_SCRIPT)), None)
         if script is None and (text := ask(_TEXT)):
             script = read(ReportText(repo, number, **text[0]))
         own = timeline_of(connection, repo, number)

@@ -1,11 +1,10 @@
 """`embers minimize`: makes the script of a report small in the sandbox, keeping what it does on both sides of a flip.
 
 On one build of each side the whole script is run several times; a smaller text must do the same there: end alike, an
-exception by its class, its message and the frame of torch it came from; the operator that fails, with its arguments as
-far as the script tells how they are made (``repro/failing.py``); of a
-script that ends by itself the last line that it prints, or all lines where the last one does not tell the sides apart;
-of the functions that the report's title names one call each, with its arguments. In the end the small text is run as
-often as the whole one: where it once does something else, nothing is kept.
+exception by its class, its message and the frame of torch it came from; of a script that ends by itself the last line
+that it prints, or all lines where the last one does not tell the sides apart. Another bug seldom changes with the same
+release in the same way. On one named build it may well look the same, so whoever asks for that is told. In the end the
+small text is run as often as the whole one: where it once does something else, nothing is kept.
 """
 
 from __future__ import annotations
@@ -16,17 +15,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.normalize import now_utc
-from torch_embers.repro.failing import calls_of, failing, keeps, keeps_calls, place_of
 from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
-from torch_embers.repro.shortcuts import subjects
 from torch_embers.run.verdict import last_line
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Runner
 from torch_embers.store import rows
 from torch_embers.timeline.behaviour import behaviour, same
 from torch_embers.timeline.item_script import borders, installed
+from torch_embers.timeline.model import Segment
 from torch_embers.timeline.observe import observe
-from torch_embers.timeline.running import NAME
+from torch_embers.timeline.sentence import does
 
 if TYPE_CHECKING:
     import threading
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
-    from torch_embers.repro.failing import Shape
-    from torch_embers.sandbox.runner import RunResult
     from torch_embers.timeline.behaviour import Behaviour
     from torch_embers.timeline.item_script import ItemScript
     from torch_embers.timeline.model import Observation, Timeline
@@ -80,28 +76,25 @@ class Reduction:
         return len(self.minimized.code)
 
     @property
-    def sizes(self) -> str:
-        """Lines and characters before and after, tests and time, in words."""
+    def sentence(self) -> str:
+        """The first thing to say: lines before and after, and what it does on which builds."""
         before, after = (lines(code) for code in (self.item.script.code, self.minimized.code))
-        return (
-            f"{before} lines to {after}, {self.before:,} characters to {self.after:,}, "
-            f"{self.minimized.tests:,} tests in {self.seconds:,.1f} s"
-        )
+        stopped = " (stopped early: out of tests or time)" if self.minimized.stopped else ""
+        return f"{self.item.name}: {before} lines to {after}{stopped}; it still {self.shows}"
 
 
 def sides_of(timeline: Timeline | None, builds: Sequence[Build]) -> list[Build]:
-    """One build of each side of the newest flip that is installed on both; else the newest on which anything is known.
+    """One build of each side of the newest flip that is installed on both; none where there is no such flip.
 
     Args:
         timeline: of the script; None where it never ran.
-        builds: that are installed, the oldest first; at least one.
+        builds: that are installed.
     """
     for before, after in reversed(borders(timeline)):
         sides = installed(before, builds, newest=True), installed(after, builds, newest=False)
         if sides[0] is not None and sides[1] is not None:
             return [sides[0], sides[1]]
-    known = {version for segment in (timeline.behaviours if timeline else ()) for version in segment.versions}
-    return [build for build in builds if build.public_version in known][-1:] or list(builds[-1:])
+    return []
 
 
 def kept(seen: Observation, *, whole: bool) -> Observation:
@@ -109,6 +102,12 @@ def kept(seen: Observation, *, whole: bool) -> Observation:
     if seen.ending != "ok":
         return replace(seen, printed="")
     return seen if whole else replace(seen, printed=last_line(seen.printed))
+
+
+def _does(seen: Observation) -> str:
+    """What a run does, as a verb."""
+    line = last_line(seen.printed)
+    return f"prints {line[:60]}" if seen.ending == "ok" and line else does(Segment((), seen.ending, seen.what))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,6 @@ class _Side:
     timeout: float
     duration: float
     seen: Sequence[Observation]
-    failing: Shape | None
 
 
 class Trial:
@@ -136,8 +134,6 @@ class Trial:
 
     def __init__(self, item: ItemScript, runners: Sequence[tuple[Build, Runner]]) -> None:
         self._item, self._count, self._is_passing = item, 0, False
-        code = item.script.code
-        self._subjects = calls_of(code, subjects(item.title, code))
         self._sides = [self._side(build, runner) for build, runner in runners]
         self._whole = False
         self._whole = len(self._sides) > 1 and same(*self._wanted)
@@ -153,10 +149,9 @@ class Trial:
     def _side(self, build: Build, runner: Runner) -> _Side:
         code = self._item.script.code
         runs = [self._run(runner, code, None) for _ in range(BASELINE_RUNS)]
-        result, seen = runs[0]
-        duration = result.duration
+        duration = runs[0][0]
         timeout = min(max(TIMEOUT_FACTOR * duration, LEAST_TIMEOUT), MOST_TIMEOUT)
-        return _Side(build, runner, timeout, duration, [s for _, s in runs], _failing_call(code, result, seen))
+        return _Side(build, runner, timeout, duration, [seen for _, seen in runs])
 
     def _check(self) -> None:
         """Make sure that there is something to keep."""
@@ -171,30 +166,27 @@ class Trial:
                 raise kind(f"{name} does not do the same thing twice on {side.build.name}")
         if len(self._sides) > 1 and same(*self._wanted):
             names = " and ".join(side.build.name for side in self._sides)
-            raise MinimizeError(f"{name} does the same on {names} here: name one --build")
+            raise MinimizeError(f"{name} does the same on {names} here: name one of them with --build")
         if not any(seen.ending != "ok" or seen.printed.strip() for side in self._sides for seen in side.seen):
             raise MinimizeError(f"{name} ends without an error and prints nothing: there is nothing to keep")
 
     @property
     def shows(self) -> str:
-        """What the whole script does, by build."""
-        told = (
-            f"{side.build.name}: {' '.join(filter(None, (side.seen[0].ending, side.seen[0].what)))}"
-            for side in self._sides
-        )
-        return "; ".join(told)
+        """What the whole script does, by build, as a verb."""
+        return " and ".join(f"{_does(side.seen[0])} on {side.build.name}" for side in self._sides)
 
     @property
     def seconds(self) -> float:
         """Of one run on each build."""
         return sum(side.duration for side in self._sides)
 
-    def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[RunResult, Observation]:
+    def _run(self, runner: Runner, code: str, timeout: float | None) -> tuple[float, Observation]:
+        """Seconds that a run of a text took, and how it ended."""
         self._count += 1
         [result] = runner.run([self._item.attempt(str(self._count), code, self._count, timeout)])
         seen = replace(observe(result, code), seed=self._count)
         self._is_passing = seen.ending in PASSING
-        return result, seen
+        return result.duration, seen
 
     def refusal(self, text: str) -> MinimizeError:
         """The error that the latest run gives cause for."""
@@ -210,32 +202,17 @@ class Trial:
             for _ in range(BASELINE_RUNS):
                 if is_over(0.0):
                     raise PassingError(f"{self._item.name}: no time was left to run it again: try more --minutes")
-                if not self._is_same(side, self._run(side.runner, code, side.timeout)[1]):
+                if not self._is_same(side, code):
                     return False
         return True
 
-    def _is_same(self, side: _Side, seen: Observation) -> bool:
+    def _is_same(self, side: _Side, code: str) -> bool:
+        _, seen = self._run(side.runner, code, side.timeout)
         return same(self._kept(side.seen), self._kept([seen])) and seen.frame == side.seen[0].frame
 
     def is_interesting(self, candidate: str) -> bool:
-        """Whether a text does on each build what the whole script does, for the same reason."""
-        if not keeps_calls(self._subjects, calls_of(candidate, self._subjects.keys())):
-            return False
-        return all(self._does_the_same(side, candidate) for side in self._sides)
-
-    def _does_the_same(self, side: _Side, candidate: str) -> bool:
-        result, seen = self._run(side.runner, candidate, side.timeout)
-        if not self._is_same(side, seen):
-            return False
-        return side.failing is None or keeps(side.failing, _failing_call(candidate, result, seen))
-
-
-def _failing_call(code: str, result: RunResult, seen: Observation) -> Shape | None:
-    """The call that failed, or the last one that printed, with its arguments."""
-    if seen.ending == "ok":
-        return failing(code, None)
-    place = place_of(result.stderr, NAME)
-    return failing(code, place) if place is not None else None
+        """Whether a text does on each build what the whole script does."""
+        return all(self._is_same(side, candidate) for side in self._sides)
 
 
 def reduce_on(
@@ -262,7 +239,7 @@ def reduce_on(
         ]
         trial = Trial(item, runners)
         if progress is not None:
-            progress.said(f"{item.name} does on {trial.shows}")
+            progress.said(f"{item.name} {trial.shows}")
         try:
             minimized = minimize(
                 item.script.code, trial.is_interesting, is_over=lambda: is_over(BASELINE_RUNS * trial.seconds)

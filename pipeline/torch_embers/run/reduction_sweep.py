@@ -1,4 +1,4 @@
-"""`embers minimize --all`: every script with a timeline, several at a time, each bounded; interrupted, it goes on.
+"""`embers minimize --all`: every script with a flip, several at a time, each bounded; interrupted, it goes on.
 
 What became of a script on its newest build is a row of ``reductions``, written together with the small text. A script
 that has one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is
@@ -43,16 +43,14 @@ class SweepRequest:
     """What `embers minimize --all` is asked for.
 
     Attributes:
-        build: name of the one build whose behaviour is kept; both sides of the newest flip where none is given.
+        build: name of the one build whose behaviour is kept; where none is given, scripts with a flip are taken.
         jobs: scripts at a time.
-        most: scripts in all; the others wait for the next call. None for no bound.
         minutes: of one script, then it stops with what it has.
         shard: which of the scripts.
     """
 
     build: str | None = None
     jobs: int = 1
-    most: int | None = None
     minutes: float = 15.0
     shard: Shard = WHOLE
 
@@ -97,12 +95,10 @@ class Plan:
     Attributes:
         tasks: scripts to try now, those that behave as reported somewhere first.
         done: scripts of which the result is known.
-        waiting: scripts beyond the bound of this call.
     """
 
     tasks: Sequence[Task]
     done: int
-    waiting: int
 
 
 def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
@@ -111,7 +107,7 @@ def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
     Raises:
         BuildError, InputError, StoreError: as of their makers.
     """
-    named = chosen_builds(registry, [request.build] if request.build else [])[-1:]
+    named = chosen_builds(registry, [request.build])[-1:] if request.build else []
     builds = registry.installed()
     with store.read() as connection:
         known = {(one.repo, one.number): one for one in stored.timelines(connection) if one.behaviours}
@@ -119,13 +115,13 @@ def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
         items = [one for one in item_script.scripts(connection) if request.shard.has(one.script.hash)]
     reported = {key for key, one in known.items() if any(part.match == "as_reported" for part in one.behaviours)}
     tasks = [
-        Task(item, tuple(named if request.build else reduction.sides_of(known[item.repo, item.number], builds)))
+        Task(item, sides)
         for item in sorted(items, key=lambda item: (item.repo, item.number) not in reported)
-        if (item.repo, item.number) in known
+        if (timeline := known.get((item.repo, item.number)))
+        and (sides := tuple(named or reduction.sides_of(timeline, builds)))
     ]
-    open_tasks = [task for task in tasks if task.key not in done]
-    now = open_tasks[: request.most]
-    return Plan(now, len(tasks) - len(open_tasks), waiting=len(open_tasks) - len(now))
+    now = [task for task in tasks if task.key not in done]
+    return Plan(now, len(tasks) - len(now))
 
 
 def minimize_all(

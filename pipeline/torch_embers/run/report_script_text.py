@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.escaping import markdown, markdown_block, visible
-from torch_embers.extract.script import Change, NoScript, Script
+from torch_embers.extract.script import NoScript, Script
 from torch_embers.run.matrix import span
 from torch_embers.run.script import LONGEST_LINE
 from torch_embers.timeline.sentence import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from torch_embers.timeline.model import Segment, Timeline
 
@@ -26,15 +25,6 @@ LONGEST_ENDING = 24
 UNCONFIRMED = "?"
 MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "not found", None: ""}
 """What a segment shows, beside the report."""
-
-
-def script_from(row: Mapping[str, Any]) -> Script | NoScript:
-    """What a row of the table ``scripts`` holds."""
-    if row["code"] is None:
-        return NoScript(row["reason"] or "", row["detail"] or "")
-    changes = tuple(Change(**change) for change in json.loads(row["changes"] or "[]"))
-    environment = json.loads(row["environment"] or "{}")
-    return Script(row["code"], changes, environment, row["device"] or "", row["found_in"] or "")
 
 
 def answer(number: int, script: Script | NoScript | None, timeline: Timeline | None) -> str:

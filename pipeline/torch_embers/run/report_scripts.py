@@ -12,8 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.extract import stage as scripts
 from torch_embers.run import state as states
 from torch_embers.run.command import RunRequest, chosen_builds
-from torch_embers.timeline import stage, stored
-from torch_embers.timeline.running import confirm, run_scripts
+from torch_embers.timeline import running, stored
 from torch_embers.timeline.sentence import sentence
 
 if TYPE_CHECKING:
@@ -131,14 +130,7 @@ def run_reports(
     wanted = [(repo, number) for repo, number, has_script, _ in found if has_script]
     machine = Machine(registry, progress=progress)
     with states.kept(store, "run", request.state) as writer:
-        try:
-            for step in (run_scripts, confirm):
-                for _ in step(store, writer, machine, wanted, builds, request.jobs, progress, request.shard):
-                    pass
-                stage.refresh(writer, wanted)
-        except KeyboardInterrupt:
-            stage.refresh(writer, wanted)
-            raise
+        running.run(store, writer, machine, wanted, builds, request.jobs, progress, request.shard)
     with store.read() as connection:
         if numbers is None:
             known = {(one.repo, one.number): one for one in stored.timelines(connection)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.builds.work import WHOLE
 from torch_embers.run.status import Tracked, status_of_timeline
-from torch_embers.timeline import running, stage, stored
+from torch_embers.timeline import running, stored
 from torch_embers.timeline.item_script import borders
 from torch_embers.timeline.sentence import sentence
 
@@ -102,11 +102,9 @@ def run_on(
     if not wanted or not builds:
         return {}
     keys = sorted(wanted)
-    for make in (running.run_scripts, running.confirm):
-        for _ in make(store, writer, machine, keys, builds, jobs, progress):
-            pass
-        stage.refresh(writer, keys)
-    _show_again(store, writer, machine, _claimed(store, items, wanted), builds[-1:], jobs, progress)
+    running.run(store, writer, machine, keys, builds, jobs, progress)
+    with running.Runs(store, writer, machine, builds, jobs, progress) as runs:
+        runs.repeat(runs.programs(_claimed(store, items, wanted), WHOLE), builds[-1], AGAIN)
     with store.read() as connection:
         known = {key: own for key, own in script_statuses(connection, items).items() if key in wanted}
     release = builds[-1].public_version
@@ -122,25 +120,3 @@ def _claimed(store: Store, items: Mapping[ItemKey, Tracked], wanted: Collection[
         known = [own for own in stored.timelines(connection) if (own.repo, own.number) in wanted and own.behaviours]
     keys = [(own.repo, own.number) for own in known if own.behaviours[-1].match == "as_reported"]
     return [key for key in keys if items[key].was_fixed]
-
-
-def _show_again(
-    store: Store,
-    writer: Writer,
-    machine: Machine,
-    keys: Sequence[ItemKey],
-    builds: Sequence[Build],
-    jobs: int,
-    progress: Progress,
-) -> None:
-    """Make a second batch of runs in fresh processes, where it is missing."""
-    runs = running.Runs(store, writer, machine, builds, jobs, progress)
-    todo = [
-        running.Todo(program, build, place, fresh=True)
-        for program in runs.programs(keys, WHOLE)
-        for build in builds
-        for place in running.series(AGAIN, running.SECOND)
-        if place not in runs.seen[program.hash, build.identity]
-    ]
-    for _ in runs.make(todo):
-        pass

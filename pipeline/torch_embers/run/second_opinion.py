@@ -228,11 +228,12 @@ def opinion_on(
     Args:
         report: all that is known of it.
         bisected: by case, the answer of a bisection that was run.
-        release: the newest release that any case ran on; without a verdict on it nothing is concluded.
+        release: the newest release that any case ran on; without a verdict on it nothing is concluded from a case.
         readings: what second readers say, by case.
     """
     ran = [version for segment in (report.timeline.segments if report.timeline else ()) for version in segment.versions]
-    reference = max([release, *builds_of(preferred(report.verdicts)), *ran], key=version_key)
+    others = [] if ran and not report.cases else [release, *builds_of(preferred(report.verdicts))]
+    reference = max(ran + others, key=version_key)
     cases = tuple(
         _case(report, row, (bisected or {}).get(row["name"]), reference, (readings or {}).get(row["name"]))
         for row in report.cases

@@ -50,6 +50,7 @@ STYLES = {
     "inconclusive": ("?", "yellow"),
 }
 """Mark and colour of each verdict; the marks tell them apart without colour."""
+ONE_BUILD = "On one build another bug may look the same: compare the small script with the whole one"
 OWN_MARK = " *"
 """Behind the name of a case whose line shows verdicts of this database, where other lines show shipped ones."""
 
@@ -82,13 +83,14 @@ def print_checks(builds: Sequence[Build]) -> None:
 
 
 def print_reduction(made: Reduction) -> None:
-    """Print a minimised script, and how it came about."""
+    """Print what came out and the small script; where no flip was kept, the whole one to compare it with."""
     out = stdout()
+    out.print(plain(f"{visible(made.sentence)}.\n"), soft_wrap=True)
     out.print(visible(made.minimized.code), markup=False, soft_wrap=True)
-    steps = [(step.name, step.before, step.after, step.tests) for step in made.minimized.steps]
-    out.print(table("", [("pass", False), ("characters", True), ("after", True), ("tests", True)], steps))
-    stopped = " (stopped: out of tests)" if made.minimized.stopped else ""
-    out.print(f"{made.sizes}; kept on {plain(made.shows)}{stopped}")
+    if len(made.builds) == 1:
+        out.print(f"{ONE_BUILD}:\n")
+        out.print(visible(made.item.script.code), markup=False, soft_wrap=True)
+    out.print(f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s")
 
 
 def print_minimized(reached: Minimized, place: int, total: int) -> None:
@@ -97,10 +99,7 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
     if (made := reached.made) is None:
         line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
     else:
-        line.append(
-            f"{visible(made.item.name)}: {made.sizes}"
-            + (" (stopped: out of tests or time)" if made.minimized.stopped else "")
-        )
+        line.append(" ".join(visible(made.sentence).split()))
     stdout().print(line)
 
 
@@ -110,8 +109,10 @@ def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
     before, after = sum(one.before for one in made), sum(one.after for one in made)
     sizes = f", {before:,} characters to {after:,}" if made else ""
     refused = sum(one.result == "refused" for one in reached)
-    todo = plan.waiting + len(plan.tasks) - len(made) - refused
+    todo = len(plan.tasks) - len(made) - refused
     stdout().print(f"{len(made)} minimised{sizes}, {refused} not; {plan.done} known before, {todo} still to do")
+    if any(len(one.builds) == 1 for one in made):
+        stdout().print(f"{ONE_BUILD} (`embers show NUMBER`)")
 
 
 def print_reached(reached: Reached) -> None:
@@ -238,6 +239,7 @@ def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) ->
         found: rows of `embers list`, each with segments.
         crash_gone: show where a crash ended, not the newest flip.
     """
+    out = stdout()
     several = len({row["repo"] for row in found}) > 1
     rows = [
         (
@@ -251,11 +253,11 @@ def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) ->
     made.expand = True
     title = made.columns[1]
     title.ratio, title.no_wrap, title.overflow = 1, True, "ellipsis"
-    out = stdout()
-    out.print(made)
+    if rows:
+        out.print(made)
     if any(row[-1].endswith(UNCONFIRMED) for row in rows):
         out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
-    out.print(f"{len(found):,} items")
+    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
 def print_item(report: ItemReport) -> None:

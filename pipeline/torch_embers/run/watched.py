@@ -29,8 +29,8 @@ from torch_embers.run.verdict import BUG, RIGHT, SKIP, last_line
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
+from torch_embers.timeline import stage
 from torch_embers.timeline.item_script import of_report
-from torch_embers.timeline.judged import apply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -185,8 +185,7 @@ def run_watched(
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)
             yield done
-        with writer.transaction() as connection:
-            apply(connection, store.path)
+        stage.refresh(writer, [item for case in cases if case.origin == "report" for item in case.issues])
 
 
 def _named(store: Store, names: Sequence[str], repo: str) -> list[Case]:

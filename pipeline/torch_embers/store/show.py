@@ -68,7 +68,7 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
     ]
     columns = [(name, False) for name in ("item", "state", "verdict", "changed", "title")]
     out.print(console.table("", columns, rows))
-    out.print(f"{len(found):,} items")
+    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
 def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.extract.script import Script
+from torch_embers.extract.script import Script, from_row
 from torch_embers.timeline.running import attempt_of, threads_here
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     import duckdb
 
     from torch_embers.builds.registry import Build
+    from torch_embers.extract.script import NoScript
     from torch_embers.sandbox.runner import Attempt
     from torch_embers.timeline.model import Segment, Timeline
 
 _SCRIPTS = """
-SELECT s.repo, s.number, coalesce(i.title, ''), s.code, s.environment, coalesce(s.device, ''), s.found_in
-FROM scripts s LEFT JOIN items i USING (repo, number)
-WHERE s.script IS NOT NULL AND ($repo IS NULL OR (s.repo = $repo AND s.number = $number))
-ORDER BY s.repo, s.number
+FROM scripts WHERE $repo IS NULL OR (repo = $repo AND number = $number) ORDER BY repo, number
 """
 
 
@@ -34,7 +31,6 @@ class ItemScript:
 
     repo: str
     number: int
-    title: str
     script: Script
 
     @property
@@ -48,14 +44,9 @@ class ItemScript:
         return replace(usual, key=key, code=code, timeout=timeout or usual.timeout)
 
 
-def scripts(connection: duckdb.DuckDBPyConnection, item: tuple[str, int] | None = None) -> list[ItemScript]:
-    """The scripts of all reports that have one, or that of one report."""
-    repo, number = item or (None, None)
-    found = connection.execute(_SCRIPTS, {"repo": repo, "number": number}).fetchall()
-    return [
-        ItemScript(of, n, title, Script(code, (), json.loads(environment or "{}"), device, place))
-        for of, n, title, code, environment, device, place in found
-    ]
+def scripts(connection: duckdb.DuckDBPyConnection) -> list[ItemScript]:
+    """The scripts of all reports that have one."""
+    return [one for one in _read(connection, None, None) if isinstance(one, ItemScript)]
 
 
 def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> ItemScript:
@@ -64,15 +55,26 @@ def of_report(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> 
     Raises:
         InputError: it has none; the message says why.
     """
-    found = scripts(connection, (repo, number))
-    if found:
-        return found[0]
-    why = connection.execute("SELECT detail FROM scripts WHERE repo = ? AND number = ?", [repo, number]).fetchone()
+    found = next(_read(connection, repo, number), None)
+    if isinstance(found, ItemScript):
+        return found
     raise InputError(
-        f"{repo}#{number} has no script: {why[0]}"
-        if why
-        else f"nobody has read {repo}#{number} for a script: `embers run {number}` does"
+        f"{repo}#{number} has no script: {found.detail}"
+        if found
+        else f"nothing is known of a script of {repo}#{number}: `embers mine --refresh {number}` brings the report, "
+        f"`embers run {number}` reads and runs it"
     )
+
+
+def _read(
+    connection: duckdb.DuckDBPyConnection, repo: str | None, number: int | None
+) -> Iterator[ItemScript | NoScript]:
+    found = connection.execute(_SCRIPTS, {"repo": repo, "number": number})
+    names = [column[0] for column in found.description or ()]
+    for values in found.fetchall():
+        row = dict(zip(names, values, strict=True))
+        script = from_row(row)
+        yield ItemScript(row["repo"], row["number"], script) if isinstance(script, Script) else script
 
 
 def borders(timeline: Timeline | None) -> list[tuple[Segment, Segment]]:

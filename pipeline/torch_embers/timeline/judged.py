@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from torch_embers.judgements import ScriptReading
 
-_ORACLES = """
-UPDATE timelines t SET match = 'as_reported', evidence = o.evidence
-FROM (
-    SELECT r.case_hash AS script, split_part(b.version, '+', 1) AS version,
-        'the ' || min(f.oracle) || ' oracle finds a mismatch in ' || arg_min(f.op, f.oracle) AS evidence
-    FROM oracle_runs r JOIN oracle_findings f USING (run) JOIN builds b USING (build) GROUP BY ALL
-) o
+_FOUND = """
+SELECT r.case_hash AS script, split_part(b.version, '+', 1) AS version,
+    'the ' || min(f.oracle) || ' oracle finds a mismatch in ' || arg_min(f.op, f.oracle) AS evidence
+FROM oracle_runs r JOIN oracle_findings f USING (run) JOIN builds b USING (build) GROUP BY ALL
+"""
+_ORACLES = f"""
+UPDATE timelines t SET match = 'as_reported', evidence = o.evidence FROM ({_FOUND}) o
 WHERE t.script = o.script AND t.match = 'other' AND list_contains(t.versions, o.version)
 """
 _SILENCE = "UPDATE timelines SET match = NULL, evidence = '' WHERE repo = ? AND number = ? AND script = ?"
@@ -49,6 +49,17 @@ def apply(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
         elif reading.match and reading.match != "unclear":
             said = {"match": reading.match, "evidence": f"judged by {_who(reading)}", "version": reading.version}
             connection.execute(_DECIDE, place | said)
+
+
+def reported(connection: duckdb.DuckDBPyConnection, database: Path) -> set[tuple[str, str]]:
+    """The scripts, with releases on which readers or oracles say that they show what was reported.
+
+    Raises:
+        InputError: a line of the readings is wrong.
+    """
+    found = {(script, version) for script, version, _ in connection.execute(_FOUND).fetchall()}
+    readings = judgements.script_readings(database)
+    return found | {(one.script, one.version) for one in readings if one.match == "as_reported"}
 
 
 def _who(reading: ScriptReading) -> str:

@@ -83,8 +83,8 @@ class Segment:
 
     @property
     def asks_for_runs(self) -> bool:
-        """Whether only enough runs show that this is gone: a crash, what was reported, or what not every run does."""
-        return self.ending in ("signal", MIXED) or self.match == "as_reported"
+        """Whether only enough runs show that it is gone: a crash, a hang, what was reported, what only some runs do."""
+        return self.ending in (*LOUD, MIXED) or self.match == "as_reported"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 Each script runs on each build with seed 0 and with seed 1, in zygotes whose hash seeds are these, too. Where the two
 end or print differently each runs once more, so that numbers that follow the seed can be told from those that do not.
-A timeout counts only where a fresh process repeats it. What a segment is said to have no longer (``confirm``) takes as
-many runs as the hit rate on the bad side asks for, and a second batch of them.
+A timeout counts only where a fresh process repeats it; one seed is enough then, and the script runs in fresh processes
+from then on. What a segment is said to have no longer (``confirm``) takes as many runs as the hit rate on the bad side
+asks for, and a second batch of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.sandbox.runner import Attempt, Worker, drive
 from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
+from torch_embers.timeline import stage
 from torch_embers.timeline.behaviour import showing
 from torch_embers.timeline.model import GAPS, LOUD, Observation
 from torch_embers.timeline.observe import limits, observe
@@ -82,15 +84,6 @@ class Place(NamedTuple):
     attempt: int
 
 
-class Made(NamedTuple):
-    """A run that has ended and is kept."""
-
-    script: str
-    build: Build
-    place: Place
-    seen: Observation
-
-
 @dataclass(frozen=True, slots=True)
 class Todo:
     """A run that is wanted."""
@@ -98,7 +91,7 @@ class Todo:
     program: Program
     build: Build
     place: Place
-    fresh: bool
+    fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +137,8 @@ def alike(one: Observation, other: Observation) -> bool:
 
 def missing(seen: Mapping[Place, Observation]) -> list[Place]:
     """The first runs of a script on a build that are still to be made, in this order."""
+    if (first := seen.get(FIRSTS[0])) is not None and first.ending == "timeout":  # another seed takes as long
+        return []
     lacking = [place for place in FIRSTS if place not in seen]
     if lacking or alike(seen[FIRSTS[0]], seen[FIRSTS[1]]):
         return lacking
@@ -168,7 +163,7 @@ def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
     return asked if asked is not None and asked <= (rules.layout_most if by_start else rules.most) else None
 
 
-def run_scripts(
+def run(
     store: Store,
     writer: Writer,
     machine: Machine,
@@ -177,38 +172,23 @@ def run_scripts(
     jobs: int,
     progress: Progress,
     shard: Shard = WHOLE,
-) -> Iterator[Made]:
-    """Make the first runs that are missing, and yield each as it is made.
+) -> int:
+    """Make the runs that are missing, then those that show an absence, and derive the timelines; return how many.
 
-    ``wanted`` are repository and number of the reports whose scripts run.
+    ``wanted`` are repository and number of the reports whose scripts run. Whatever ends this early, the timelines are
+    those of the runs that were made.
 
     Raises:
         SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
     """
     with Runs(store, writer, machine, builds, jobs, progress) as runs:
         programs = runs.programs(wanted, shard)
-        places = [(program, build) for program in programs for build in builds]
-        progress.expects(sum(len(missing(runs.seen[program.hash, build.identity])) for program, build in places))
-        while todo := [one for program, build in places for one in runs.next_of(program, build)]:
-            yield from runs.make(todo)
-
-
-def confirm(
-    store: Store,
-    writer: Writer,
-    machine: Machine,
-    wanted: Sequence[tuple[str, int]],
-    builds: Sequence[Build],
-    jobs: int,
-    progress: Progress,
-    shard: Shard = WHOLE,
-) -> Iterator[Made]:
-    """Make the runs that show whether what an earlier segment shows is gone from the newest one; as ``run_scripts``."""
-    with Runs(store, writer, machine, builds, jobs, progress) as runs:
-        gone = runs.gone(runs.programs(wanted, shard))
-        while todo := [one for pair in gone for one in runs.lacking(pair)]:
-            progress.expects(len(todo))
-            yield from runs.make(todo)
+        try:
+            count = runs.first(programs)
+            stage.refresh(writer, wanted)
+            return count + runs.confirm(programs)
+        finally:
+            stage.refresh(writer, wanted)
 
 
 class Runs:
@@ -241,9 +221,7 @@ class Runs:
         self._rules = Rules.load()
         self.seen: dict[tuple[str, str], dict[Place, Observation]] = defaultdict(dict)
         self._hindered: Counter[tuple[str, str]] = Counter()
-        # timeouts of forks, which no fresh process has repeated yet, and whatever ran on a fresh process since
-        self._doubtful: dict[tuple[str, str], dict[Place, dict[str, Any]]] = defaultdict(dict)
-        self._fresh: set[tuple[str, str]] = set()
+        self._fresh: set[str] = set()  # scripts of which a run was a timeout
 
     def __enter__(self) -> Self:
         """Nothing is held before the first run."""
@@ -264,21 +242,48 @@ class Runs:
             if self._environments.get(build) == environment:
                 seen = _observation(dict(zip(SEEN, values, strict=True)))
                 self.seen[script, build][Place(seen.seed, batch, attempt)] = seen
+                if seen.ending == "timeout":
+                    self._fresh.add(script)
         return programs
 
-    def next_of(self, program: Program, build: Build) -> list[Todo]:
+    def first(self, programs: Sequence[Program]) -> int:
+        """Make the first runs that are missing; return how many."""
+        places = [(program, build) for program in programs for build in self._builds.values()]
+        self._progress.expects(sum(len(missing(self.seen[program.hash, build.identity])) for program, build in places))
+        count = 0
+        while todo := [one for program, build in places for one in self._next_of(program, build)]:
+            count += self.make(todo)
+        return count
+
+    def confirm(self, programs: Sequence[Program]) -> int:
+        """Make the runs that show whether what an earlier segment shows is gone from the newest; return how many."""
+        gone = self._gone(programs)
+        count = 0
+        while todo := [one for pair in gone for one in self._lacking(pair)]:
+            self._progress.expects(len(todo))
+            count += self.make(todo)
+        return count
+
+    def repeat(self, programs: Sequence[Program], build: Build, runs: int) -> int:
+        """Make so many runs of a second batch in fresh processes, where they are missing; return how many."""
+        return self.make(
+            [
+                Todo(program, build, place, fresh=True)
+                for program in programs
+                for place in series(runs, SECOND)
+                if place not in self.seen[program.hash, build.identity]
+            ]
+        )
+
+    def _next_of(self, program: Program, build: Build) -> list[Todo]:
         """The next of the first runs, if any is missing."""
-        key = program.hash, build.identity
         if build.identity in self._unusable:
             return []
-        lacking = missing({**self.seen[key], **{place: Observation("timeout") for place in self._doubtful[key]}})
-        if not lacking and self._doubtful[key]:
-            self._doubtful[key].clear()
-            lacking = missing(self.seen[key])
+        lacking = missing(self.seen[program.hash, build.identity])
         at_once = lacking if set(lacking) <= set(AGAIN) else lacking[:1]
-        return [Todo(program, build, place, key in self._fresh) for place in at_once]
+        return [Todo(program, build, place) for place in at_once]
 
-    def gone(self, programs: Sequence[Program]) -> list[Gone]:
+    def _gone(self, programs: Sequence[Program]) -> list[Gone]:
         """The scripts of which an earlier segment was bad and the newest is another one."""
         by_hash = {program.hash: program for program in programs}
         with self._store.read() as connection:
@@ -298,7 +303,7 @@ class Runs:
                 pairs.append(Gone(by_hash[script], here[bad[-1]], here[own[-1][0]]))
         return pairs
 
-    def lacking(self, gone: Gone) -> list[Todo]:
+    def _lacking(self, gone: Gone) -> list[Todo]:
         """The runs that its bad side still lacks, or that its clean side lacks then."""
         program, rules = gone.program, self._rules
         bad = self.seen[program.hash, gone.bad.identity]
@@ -306,24 +311,21 @@ class Runs:
         if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
             return []
         by_start = shown.ending == "signal"
-        afresh = by_start or shown.ending == "timeout"
         size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
         control = series(size, FIRST)
-        if todo := [Todo(program, gone.bad, place, afresh) for place in control if place not in bad]:
+        if todo := [Todo(program, gone.bad, place, by_start) for place in control if place not in bad]:
             return todo
         runs = [bad[place] for place in control]
         hits = showing(runs, runs)
         asked = needed(hits, size, rules, by_start=by_start)
         clean = self.seen[program.hash, gone.clean.identity]
         places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]
-        afresh = by_start or (program.hash, gone.clean.identity) in self._fresh
-        return [Todo(program, gone.clean, place, afresh) for place in places if place not in clean]
+        return [Todo(program, gone.clean, place, by_start) for place in places if place not in clean]
 
-    def make(self, todo: Sequence[Todo]) -> Iterator[Made]:
-        """Make runs, ``jobs`` at a time, each zygote started once; keep them."""
+    def make(self, todo: Sequence[Todo]) -> int:
+        """Make runs, ``jobs`` at a time, each zygote started once; keep them, and return how many."""
         try:
-            for one, attempt, result in self._driven(todo):
-                yield from self._taken(one, attempt, result)
+            return sum(self._taken(one, attempt, result) for one, attempt, result in self._driven(todo))
         finally:  # Ctrl-C, too, keeps what was reached
             self._commit()
 
@@ -349,7 +351,8 @@ class Runs:
                 at[id(worker)] = lane
             one = lanes[lane].popleft()
             attempt = attempt_of(one.program.code, one.program.environment, one.place.seed, self._threads)
-            current[id(worker)] = one, replace(attempt, fresh=one.fresh or attempt.fresh)
+            is_fresh = one.fresh or attempt.fresh or one.program.hash in self._fresh
+            current[id(worker)] = one, replace(attempt, fresh=is_fresh)
             return current[id(worker)][1]
 
         with ExitStack() as stack:
@@ -374,26 +377,24 @@ class Runs:
         self._held.add(identity)
         return True
 
-    def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> Iterator[Made]:
-        """What a run adds to what is known: nothing yet where it is a timeout that is in doubt."""
+    def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> bool:
+        """Keep a run, to be written with those of the last two seconds, and say so; not a timeout that is in doubt."""
         key = one.program.hash, one.build.identity
         seen = replace(observe(result, one.program.code), threads=attempt.threads, seed=attempt.seed)
-        row = self._row(one, seen, result)
-        doubtful = self._doubtful[key]
         if seen.ending == "timeout":
             had_its_time = max(result.duration - result.waited, result.cpu) >= attempt.timeout
             if not had_its_time and self._hindered[key] < TRIES:
                 self._hindered[key] += 1
-                return
-            self._fresh.add(key)
+                return False
             if not attempt.fresh:
-                doubtful[one.place] = row
-                return
-            for place, waiting in doubtful.items():
-                yield self._keep(one, place, waiting)
-        if attempt.fresh:
-            doubtful.clear()
-        yield self._keep(one, one.place, row)
+                self._fresh.add(one.program.hash)
+                return False
+        self.seen[key][one.place] = seen
+        self._waiting.append(self._row(one, seen, result))
+        self._progress.advanced(1)
+        if time.monotonic() - self._committed > COMMIT_SECONDS:
+            self._commit()
+        return True
 
     def _row(self, one: Todo, seen: Observation, result: RunResult) -> dict[str, Any]:
         return {
@@ -410,16 +411,6 @@ class Runs:
             "kernel": result.kernel,
             "ran_at": now_utc(),
         }
-
-    def _keep(self, one: Todo, place: Place, row: dict[str, Any]) -> Made:
-        """Queue a row; it is written with those of the last two seconds."""
-        seen = _observation(row)
-        self.seen[one.program.hash, one.build.identity][place] = seen
-        self._waiting.append(row)
-        self._progress.advanced(1)
-        if time.monotonic() - self._committed > COMMIT_SECONDS:
-            self._commit()
-        return Made(one.program.hash, one.build, place, seen)
 
     def _commit(self) -> None:
         if self._waiting:

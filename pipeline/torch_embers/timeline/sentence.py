@@ -7,6 +7,8 @@ from difflib import unified_diff
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from torch_embers.timeline.model import GAPS, MIXED
 
 if TYPE_CHECKING:
@@ -16,7 +18,10 @@ if TYPE_CHECKING:
 
 SUBJECT = "The report's script"
 WIDTH = 80
+LAST_OF_1 = (1, 13)
+"""The minor release before 2.0."""
 _DIFF_LINES = 30
+_SHOWN_LINES = 5
 _KIND = {"as_reported": "reported", "as_expected": "expected"}
 
 
@@ -74,17 +79,17 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
 def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     """The clause of the newest releases."""
     last, bad = group[-1], before[-1]
-    now = _does_now(group, before)
-    crashed = bad.crashes
-    if not bad.asks_for_runs or (not crashed and last.match == "as_reported"):
-        return f"since {group[0].versions[0]} it {now}"
+    first = group[0].versions[0]
+    now = f"since {first}{' at the latest' * (not _neighbours(bad.versions[-1], first))} it {_does_now(group, before)}"
+    gone = "crash" if bad.crashes else "hang" if bad.ending == "timeout" else "do as reported"
+    if not bad.asks_for_runs or (last.match == "as_reported" and gone == "do as reported"):
+        return now
     if last.ending == MIXED:
-        return f"on {_span(group)} it {now}"
+        return f"on {_span(group)} it {_does_now(group, before)}"
     if not last.confirmed:
         runs = f"{last.runs} run" + "s" * (last.runs != 1)
-        return f"not seen again in {runs} on {last.versions[-1]}; since {group[0].versions[0]} it {now}"
-    gone = f"0 of {last.runs} runs {'crash' if crashed else 'do as reported'}"
-    return f"since {group[0].versions[0]} it {now} ({gone})"
+        return f"not seen again in {runs} on {last.versions[-1]}; {now}"
+    return f"{now} (0 of {last.runs} runs {gone})"
 
 
 def _does_now(group: Sequence[Segment], before: Sequence[Segment]) -> str:
@@ -144,8 +149,20 @@ def _versions(segments: Sequence[Segment]) -> list[str]:
 
 
 def _span(segments: Sequence[Segment]) -> str:
+    """The releases of segments; how many, where releases between the first and the last did not run."""
     versions = _versions(segments)
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+    first, last = versions[0], versions[-1]
+    if len(versions) == 1:
+        return first
+    if all(_neighbours(*pair) for pair in pairwise(versions)):
+        return f"{first} to {last}"
+    return f"{first} and {last}" if len(versions) == 2 else f"{len(versions)} releases from {first} to {last}"
+
+
+def _neighbours(one: str, other: str) -> bool:
+    """Whether no minor release lies between two."""
+    (major, minor), after = Version(one).release[:2], Version(other).release[:2]
+    return after <= (major, minor + 1) or ((major, minor), after) == (LAST_OF_1, (2, 0))
 
 
 def strip(timeline: Timeline) -> str:
@@ -157,8 +174,7 @@ def strip(timeline: Timeline) -> str:
     legend: dict[str, str] = {}
     last = ""
     for segment in timeline.segments:
-        named = f"exit {segment.what}" if segment.ending == "exit" else segment.what or "ok"
-        name = _gap(segment) if segment.ending in GAPS else named
+        name = _gap(segment) if segment.ending in GAPS else _named(segment)
         if segment.ending in GAPS:
             letter = "-"
         elif segment.match in _KIND:
@@ -169,15 +185,23 @@ def strip(timeline: Timeline) -> str:
             letters += "|" * segment.is_flip
             last = letter
         letters += letter * len(segment.versions)
-        legend.setdefault(letter, name)
+        if letter not in legend:
+            legend[letter] = f"{name}, other output" if name in legend.values() else name
     versions = _versions(timeline.segments)
     meaning = ", ".join(f"{letter} {name}" for letter, name in legend.items())
     line = f"{versions[0]} {letters} {versions[-1]}  {meaning}"
     return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
 
 
+def _named(segment: Segment) -> str:
+    """How a behaviour is called in few words."""
+    if segment.ending == "ok":
+        return f"{_KIND[segment.match]} value" if segment.match in _KIND else "no error"
+    return f"exit {segment.what}" if segment.ending == "exit" else segment.what or segment.ending.replace("_", " ")
+
+
 def details(timeline: Timeline) -> list[str]:
-    """A line for each segment, with the evidence of its match, and what changes at each flip."""
+    """A line for each segment, with the evidence of its match or what it shows, and what changes at each flip."""
     lines: list[str] = []
     before: Segment | None = None
     for segment in timeline.segments:
@@ -192,6 +216,9 @@ def details(timeline: Timeline) -> list[str]:
             lines += [f"  {line}" for line in _difference(before.shown, segment.shown)]
         evidence = f" ({segment.evidence})" if segment.evidence else ""
         lines.append(f"{_span([segment])}: {does(segment)}{evidence}")
+        if segment.match not in _KIND and not segment.flip:
+            shown = segment.shown.split("\n") if segment.shown else []
+            lines += [f"  {line}" for line in shown[-_SHOWN_LINES:]]
         before = segment
     return lines
 

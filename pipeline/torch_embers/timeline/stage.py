@@ -71,11 +71,12 @@ def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) ->
             "OR list_contains($numbers, repo || '#' || number))",
             {"own": OWN, "numbers": asked},
         )
+        reported = judged.reported(connection, writer.path)
         written = 0
         for start in range(0, len(known), AT_ONCE):
             some = known[start : start + AT_ONCE]
             observed = _observed(connection, [script for _, _, script, *_ in some])
-            made = [row for item in some for row in _rows(item, observed)]
+            made = [row for item in some for row in _rows(item, observed, reported)]
             rows.append(connection, "timelines", made)
             written += len(made)
         judged.apply(connection, writer.path)
@@ -92,13 +93,16 @@ def _observed(connection: duckdb.DuckDBPyConnection, scripts: list[str]) -> dict
 
 
 def _rows(
-    item: Sequence[Any], observed: Mapping[str, Mapping[str, Mapping[str, list[Run]]]]
+    item: Sequence[Any],
+    observed: Mapping[str, Mapping[str, Mapping[str, list[Run]]]],
+    reported: Collection[tuple[str, str]],
 ) -> Iterator[dict[str, Any]]:
     repo, number, script, device, title, body, comments, *fix = item
     text = ReportText(repo, number, title, body, tuple(comments))
     moment = now_utc()
+    said = {version for one, version in reported if one == script}
     for environment, runs in observed.get(script, {}).items():
-        for place, segment in enumerate(derive(text, device, runs, known_fix(*fix))):
+        for place, segment in enumerate(derive(text, device, runs, known_fix(*fix), said)):
             yield {
                 "repo": repo,
                 "number": number,
@@ -112,7 +116,13 @@ def _rows(
             }
 
 
-def derive(text: ReportText, device: str, runs: Mapping[str, Sequence[Run]], fix: Fix | None) -> list[Segment]:
+def derive(
+    text: ReportText,
+    device: str,
+    runs: Mapping[str, Sequence[Run]],
+    fix: Fix | None,
+    reported: Collection[str] = (),
+) -> list[Segment]:
     """The segments of a script in one environment.
 
     Args:
@@ -120,6 +130,7 @@ def derive(text: ReportText, device: str, runs: Mapping[str, Sequence[Run]], fix
         device: of the script: what it is about, where it ran on the CPU instead; then nothing is matched.
         runs: by release.
         fix: what is known of the fix.
+        reported: releases on which readers or oracles say that the script shows what was reported.
     """
     seen = {version: [run.seen for run in some] for version, some in runs.items()}
     if not device:
@@ -127,10 +138,10 @@ def derive(text: ReportText, device: str, runs: Mapping[str, Sequence[Run]], fix
     found = segments(seen)
     if not device:
         found = match.matched(found, seen, text)
-    return _with_fix(_confirmed(found, runs), fix)
+    return _with_fix(_confirmed(found, runs, reported), fix)
 
 
-def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]]) -> list[Segment]:
+def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]], reported: Collection[str]) -> list[Segment]:
     """Say of each segment whether its runs show that the last crash, hang or reported behaviour before it is gone."""
     made: list[Segment] = []
     bad: Segment | None = None
@@ -138,7 +149,7 @@ def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]]) -> l
         is_gap = segment.ending in GAPS
         enough = bad is not None and not is_gap and _enough(runs[bad.versions[-1]], runs[segment.versions[-1]])
         made.append(replace(segment, confirmed=enough))
-        if segment.ending in LOUD or segment.match == "as_reported":
+        if segment.ending in LOUD or segment.match == "as_reported" or not set(segment.versions).isdisjoint(reported):
             bad = segment
     return made
 

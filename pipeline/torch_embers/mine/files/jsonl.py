@@ -142,12 +142,13 @@ def to_rest(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
 def with_blocks(body: str, blocks: Sequence[str]) -> str:
     """Put back code that a dataset has cut out of a body: into the gaps it left, if there are as many, else behind.
 
-    A gap is what removing a block leaves between two paragraphs: three or more line ends.
+    A gap is what removing a block leaves between two paragraphs: three or more line ends. Behind the text the code gets
+    a heading: it stood in no section that is known.
     """
     fenced = [_fenced(block) for block in blocks if block.strip()]
-    gaps = list(_GAP.finditer(body))
+    gaps = [gap for gap in _GAP.finditer(body) if not body.startswith("cc @", gap.end())]
     if not fenced or len(gaps) != len(fenced):
-        return "".join([body.rstrip("\r\n"), *fenced]) if fenced else body
+        return "".join([body.rstrip("\r\n"), "\n\n## Code", *fenced]) if fenced else body
     kept, end = [], 0
     for gap, block in zip(gaps, fenced, strict=True):
         kept += [body[end : gap.start()], block]
