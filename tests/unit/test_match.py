@@ -291,3 +291,9 @@ def test_of_mixed_runs_one_that_does_as_reported_decides() -> None:
     runs = {"2.13.0": [Observation("ok"), DIES]}
     [found] = matched(segments(runs), runs, report("segmentation fault"))
     assert (found.ending, found.match) == ("mixed", "as_reported")
+
+
+def test_beside_what_was_not_found_stands_the_error_that_the_report_quotes() -> None:
+    body = fenced('Traceback (most recent call last):\n  File "a.py", line 1\ntorch.Odd.RecursionError: too deep\n')
+    assert of(Observation("ok", printed="1"), report(body)).evidence == "the report quotes RecursionError"
+    assert of(Observation("ok", printed="1"), report("It raises RecursionError: too deep")).evidence == ""

@@ -73,6 +73,10 @@ SENTENCES = [
         "The report's script ends without an error on all 5 releases; what it shows was not found in the report",
     ),
     (
+        line(prints("other", evidence="the report quotes IndexError")),
+        "The report's script ends without an error on all 5 releases; the report quotes IndexError",
+    ),
+    (
         line(prints("other", OLD), prints("as_expected", NEW, flip="value")),
         "The report's script ends without an error on 2.4.1 to 2.6.0; since 2.7.1 it prints the expected value",
     ),

@@ -61,7 +61,7 @@ def folded(script: Script | NoScript | None, timeline: Timeline | None) -> list[
         lines += ["<details><summary>On which releases</summary>", ""]
         lines += ["| PyTorch | ends with | runs | beside the report | what was seen |", f"|{' --- |' * 5}"]
         for segment in timeline.segments:
-            shown = segment.evidence or segment.shown
+            shown = segment.shown if segment.match == "other" else segment.evidence or segment.shown
             cells = (span(segment.versions), ending(segment), str(segment.runs), MATCHES[segment.match], shown)
             lines.append(f"| {' | '.join(markdown(cell, LONGEST_CELL) for cell in cells)} |")
         lines += ["", f"Environment: {markdown(timeline.environment, LONGEST_CELL)}", "", "</details>", ""]

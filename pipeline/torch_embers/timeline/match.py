@@ -46,6 +46,7 @@ _DOUBLE = 1e-12
 _EXACT_DIGITS = 5
 """Digits of a single number that no other run prints by chance."""
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
+_CLASS = re.compile(r"^([A-Za-z_][\w.]{0,120}(?:Error|Exception|Unsupported)): ", re.MULTILINE)
 _TENSOR = re.compile(r"(?<![\w.])tensor\(")
 _UNPRINTED = re.compile(
     r"Warning\b|^\s*\$ |^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
@@ -79,8 +80,19 @@ def matched(
         # alike within the tolerance of the segment may be no match within that of the report
         if match != "other" and _of_runs(by_version[segment.versions[0]], said)[0] != match:
             match, evidence = "other", ""
+        if match == "other" and (quoted := _quoted_error(said)) not in ("", segment.what):
+            evidence = f"the report quotes {quoted}"
         made.append(replace(segment, match=match, evidence=evidence))
     return made
+
+
+def _quoted_error(said: Sequence[Passage]) -> str:
+    """The class of the last error in the outputs that the report shows; empty where there is none."""
+    outputs = [
+        one.text for one in said if (one.kind, one.side, one.where) == ("output", "reported", "an output in the body")
+    ]
+    names = [found[1] for text in outputs for found in _CLASS.finditer(text)]
+    return short_class(names[-1]) if names else ""
 
 
 def _of_runs(seen: Sequence[Observation], said: Sequence[Passage]) -> tuple[Match, str]:

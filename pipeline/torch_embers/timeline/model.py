@@ -55,7 +55,7 @@ class Segment:
         runs: on the newest build of the segment.
         confirmed: whether these runs, with a second batch, are enough to say that what the one before showed is gone.
         match: with the report; None where the report is about another device.
-        evidence: what of the observation stands where in the report.
+        evidence: what of the observation stands where in the report; for ``other``, the error that the report quotes.
         flip: kind of the border to the segment before; None for the first.
         at_fix: whether the border is at the release that has the known fix; None where no fix is known.
     """

@@ -72,7 +72,7 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     if gaps:
         where += " that can run it" if count > 1 else ", the only release that can run it"
         where += f" ({_span(gaps[:1])}: {_gap(gaps[0])})"
-    not_found = "; what it shows was not found in the report" if last.match == "other" else ""
+    not_found = f"; {last.evidence or 'what it shows was not found in the report'}" if last.match == "other" else ""
     return f"{_closed(does(last))} {where}{not_found}"
 
 
