@@ -7,8 +7,9 @@ WITH wanted AS (
   FROM (SELECT repo, unnest(issues)::BIGINT AS issue, first_release, committed_at FROM fix_tests
         WHERE first_release_by IN ('tag', 'picked', 'branch_cut') AND reason IS DISTINCT FROM 'reverted') t
   SEMI JOIN wanted w ON w.repo = t.repo AND w.number = t.issue GROUP BY ALL
-), closed AS (
-  SELECT repo, number, evidence_date FROM item_dispositions SEMI JOIN wanted USING (repo, number) WHERE disposition = 'fixed'
+), closed AS (  -- a pull request or a comment may be dated by the day on which somebody read it
+  SELECT repo, number, evidence_date FROM item_dispositions SEMI JOIN wanted USING (repo, number)
+  WHERE disposition = 'fixed' AND evidence_kind = 'commit'
 )
 SELECT w.repo, w.number, w.script, w.device, coalesce(i.title, ''), coalesce(i.body, ''),
   coalesce((SELECT list(coalesce(c.body, '') ORDER BY c.created_at, c.comment_id) FROM comments c
