@@ -36,7 +36,7 @@ def test_a_mine_with_nothing_new_does_without_arrow_and_without_the_client_of_gi
     words = ("mine", "--source", "jsonl", "one.jsonl", "--repo", "alice/bugs", "--database", "e.duckdb")
     first = ended(*words, code=RECORD, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "1 items" in first.stdout
+    assert "1 item" in first.stdout
     assert "pandas" not in json.loads(first.stderr.splitlines()[-1])
     again = ended(*words, code=RECORD, cwd=tmp_path)
     assert "nothing new" in again.stdout, again.stderr

@@ -106,7 +106,8 @@ def test_what_scripts_do_is_listed_in_a_line_each_that_fits_a_terminal(
     printed = done.stdout.splitlines()
     assert max(map(len, printed)) <= 80
     assert [" ".join(line.split()) for line in printed if line.startswith(("#", "?"))][: len(lines)] == lines
-    assert printed[-1] == f"{sum(line.startswith('#') for line in lines)} items"
+    count = sum(line.startswith("#") for line in lines)
+    assert printed[-1] == f"{count} item{'s' * (count != 1)}"
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -297,3 +297,36 @@ def test_beside_what_was_not_found_stands_the_error_that_the_report_quotes() -> 
     body = fenced('Traceback (most recent call last):\n  File "a.py", line 1\ntorch.Odd.RecursionError: too deep\n')
     assert of(Observation("ok", printed="1"), report(body)).evidence == "the report quotes RecursionError"
     assert of(Observation("ok", printed="1"), report("It raises RecursionError: too deep")).evidence == ""
+
+
+def test_a_message_is_compared_with_that_of_the_report_and_not_with_the_code_around_it() -> None:
+    seen = Observation(
+        "exception", "RuntimeError", "Given groups=1, weight of size [2, 2, 1, 1], expected input to have 2"
+    )
+    trace = "RuntimeError     Traceback (most recent call last)\n  groups weight of size expected input to have 2\n"
+    assert verdict(seen, fenced(trace + "RuntimeError: Cannot insert a Tensor that requires grad")) == "other"
+    long = Observation(
+        "exception", "RuntimeError", "The operation failed.\nTraceback, most recent call last:\nmat2 is no matrix"
+    )
+    body = fenced(
+        "RuntimeError:\nmatrices expected, got 2D, 3D tensors:\nThe operation failed.\nTraceback, most recent"
+    )
+    assert verdict(long, body.replace("RuntimeError:\n", "RuntimeError: ")) == "other"
+
+
+def test_an_error_of_now_in_a_comment_is_not_the_reported_one() -> None:
+    trace = fenced(f"RuntimeError: {BUG.message}")
+    assert verdict(BUG, "It is silent.", "odd", f"Errors now.\n{trace}") == "other"
+    assert verdict(BUG, "It is silent.", "odd", f"I see this:\n{trace}") == "as_reported"
+
+
+def test_one_of_two_errors_that_differ_is_not_the_reported_difference() -> None:
+    trace = fenced(f"RuntimeError: {BUG.message}")
+    assert verdict(BUG, trace, "x[100] and x[-100] raise different error messages") == "other"
+
+
+def test_of_two_programs_the_title_says_which_one_dies() -> None:
+    body = f"It prints nothing.\n\n{fenced('import torch')}\n2. A segfault with this:\n\n{fenced('import torch, os')}"
+    assert verdict(DIES, body) == "other"
+    assert verdict(DIES, body, "segfault in the profiler") == "as_reported"
+    assert verdict(DIES, f"It dies by a segfault.\n\n{body}") == "as_reported"

@@ -182,10 +182,12 @@ def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
         rest = passage.text[place.end() : place.end() + len(message) + 400]
         theirs = words(rest.partition("\n\n")[0])[: len(ours) + 30]
         line = words(rest.partition("\n")[0])
-        blocks = SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks()
+        is_header = rest.lstrip().startswith("Traceback (most recent call last)")
+        compared = line or theirs
+        blocks = SequenceMatcher(None, ours, compared, autojunk=False).get_matching_blocks()
         shared, longest = sum(block.size for block in blocks), max(block.size for block in blocks)
-        shorter = max(min(len(ours), len(line) or len(theirs)), 1)
-        if longest < min(LEAST_WORDS, shorter) or shared < _SHARED * shorter:
+        shorter = max(min(len(ours), len(compared)), 1)
+        if is_header or longest < min(LEAST_WORDS, shorter) or shared < _SHARED * shorter:
             continue
         if shorter < _FEW_WORDS and line[: len(ours)] != ours:
             continue
@@ -201,6 +203,7 @@ def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
 
 def _signals(name: str, said: Sequence[Passage]) -> list[Found]:
     names = rules().signals
+    said = [one for one in said if not one.among_several]
     return [one for one in _named(f"{names.get(name, re.escape(name))}|{names['any']}", said) if one.side == "reported"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -81,6 +81,7 @@ class Passage:
         side: on which the words of the report put it.
         where: in words, for people.
         label: the words that put it there, where they stand among the output itself.
+        among_several: whether it stands among several programs of its text, and may speak of any of them.
     """
 
     text: str
@@ -88,6 +89,7 @@ class Passage:
     side: Side
     where: str
     label: str = ""
+    among_several: bool = False
 
 
 def passages(text: ReportText) -> list[Passage]:
@@ -124,6 +126,7 @@ class _Reader:
         self._base: Side = side
         self._section: Side = side
         self._is_skipped = False
+        self._programs: list[int] = []
         self._introduction = ""
         self._paragraph: list[str] = []
         self._made: list[Passage] = []
@@ -138,7 +141,8 @@ class _Reader:
             else:
                 self._block(piece)
         self._end_paragraph()
-        return self._made
+        start = self._programs[0] if len(self._programs) > 1 else len(self._made)
+        return self._made[:start] + [replace(one, among_several=True) for one in self._made[start:]]
 
     def _heading(self, words: str) -> None:
         self._end_paragraph()
@@ -181,6 +185,8 @@ class _Reader:
             raised = next((place for place, line in enumerate(output) if _is_error(line)), len(output))
             code, output = output[:raised], output[raised:]
         self._comments(code, side)
+        if block.code.strip() and block.kind != "broken":
+            self._programs.append(len(self._made))
         self._output(output, side)
 
     def _comments(self, lines: list[str], side: Side) -> None:
