@@ -159,7 +159,8 @@ class Judgement(toml_models.Entry):
     @property
     def place(self) -> tuple[str | int, ...]:
         """Where the row stands in the file."""
-        return self.subject, self.question, self.item, self.day or "", self.reader, self.blind
+        version = str((self.facts or {}).get("version", ""))  # a script does several things, each on its releases
+        return self.subject, self.question, self.item, self.day or "", self.reader, self.blind, version
 
     def line(self) -> str:
         """The row as the file has it."""
@@ -278,8 +279,8 @@ def read(body: bytes) -> list[Judgement]:
             raise InputError(f"{where}: write each key once and in the order of the other lines: {row.line()}")
         if found and row.place <= found[-1].place:
             raise InputError(
-                f"data/{FILE}: lines {number - 1} and {number} are not in the order of subject, question, item, day and"
-                " reader, or are the same in all of these"
+                f"data/{FILE}: lines {number - 1} and {number} are not in the order of subject, question, item, day,"
+                " reader and release, or are the same in all of these"
             )
         found.append(row)
     return found

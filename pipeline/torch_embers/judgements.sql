@@ -22,17 +22,19 @@ SELECT substr(subject, length('fix_test:') + 1) AS name, question,
   CASE count(DISTINCT answer) WHEN 1 THEN any_value(answer) ELSE 'unclear' END AS answer
 FROM counted GROUP BY ALL;
 
--- What readers say of the script of a report, of the script whose hash they wrote down: of each question the newest answer counts, of one
--- day the one that was written last.
+-- What readers say of the script of a report, of the script whose hash they wrote down: a row for each release of which a match is said,
+-- the latest word last. Of each question, of a match on each release, the newest answer counts, of one day the one that was written last.
 CREATE TEMP VIEW script_readings AS
 WITH newest AS (
-  SELECT *, facts ->> 'script' AS script FROM judgements
+  SELECT *, rowid AS line, facts ->> 'script' AS script, CASE question WHEN 'match' THEN facts ->> 'version' END AS version FROM judgements
   WHERE question IN ('right_script', 'match', 'script_relation') AND facts ->> 'script' IS NOT NULL
-  QUALIFY row_number() OVER (PARTITION BY item, script, question ORDER BY day DESC, rowid DESC) = 1
+  QUALIFY row_number() OVER (PARTITION BY item, script, question, version ORDER BY day DESC, line DESC) = 1
+), of_script AS (
+  SELECT item, script, max(answer) FILTER (question = 'right_script') AS right_script,
+    max(answer) FILTER (question = 'script_relation') AS relation, arg_max(reader, day) AS reader, max(day) AS day
+  FROM newest GROUP BY item, script
 )
-SELECT item AS number, script, coalesce(max(facts ->> 'version') FILTER (question = 'match'), '') AS version,
-  coalesce(max(answer) FILTER (question = 'right_script'), '') AS right_script,
-  coalesce(max(answer) FILTER (question = 'match'), '') AS match,
-  coalesce(max(answer) FILTER (question = 'script_relation'), '') AS relation,
-  arg_max(reader, day) AS reader, max(day) AS day
-FROM newest GROUP BY item, script ORDER BY item, script;
+SELECT s.item AS number, s.script, coalesce(m.version, '') AS version, coalesce(s.right_script, '') AS right_script,
+  coalesce(m.answer, '') AS match, coalesce(s.relation, '') AS relation, coalesce(m.reader, s.reader) AS reader, coalesce(m.day, s.day) AS day
+FROM of_script s LEFT JOIN (FROM newest WHERE question = 'match') m USING (item, script)
+ORDER BY s.item, s.script, m.day, m.line;

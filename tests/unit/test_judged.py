@@ -47,6 +47,13 @@ def test_another_release_can_be_judged_and_the_newest_answer_counts(database: Pa
     assert matches(database) == ["as_reported", "other"]
 
 
+def test_each_behaviour_can_be_judged(database: Path) -> None:
+    put(database, 5, SEGMENTS, provenance="shipped")
+    assert say(database, "--match", "as_reported", "--on", "2.5.1").returncode == 0
+    assert say(database, "--match", "as_expected").returncode == 0
+    assert matches(database) == ["as_reported", "as_expected"]
+
+
 @pytest.mark.parametrize("said", [("--right-script", "no"), ("--relation", "sibling"), ("--relation", "none")])
 def test_a_script_of_something_else_says_nothing_of_the_report(database: Path, said: tuple[str, str]) -> None:
     put(database, 5, (crashed("2.5.1"), ended("2.7.1")), provenance="shipped")

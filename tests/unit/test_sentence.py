@@ -63,6 +63,20 @@ SENTENCES = [
         line(prints("as_reported", OLD), prints("as_reported", NEW, flip="value", confirmed=True, runs=11)),
         "The report's script prints the reported value on 2.4.1 to 2.6.0; since 2.7.1 it prints something else",
     ),
+    (  # a reader may see more in a run than a value
+        line(
+            prints("as_reported", OLD, evidence="judged by a person (ann, 2026-11-27)"),
+            prints(
+                "as_expected",
+                NEW,
+                flip="value",
+                confirmed=True,
+                runs=4,
+                evidence="judged by a person (ann, 2026-11-27)",
+            ),
+        ),
+        "The report's script does as reported on 2.4.1 to 2.6.0; since 2.7.1 it does as expected (0 of 4 runs do as reported)",
+    ),
     (line(prints("as_reported")), "The report's script prints the reported value on all 5 releases"),
     (
         line(prints("as_reported", OLD), GAP, prints("as_reported", ("2.8.0",))),

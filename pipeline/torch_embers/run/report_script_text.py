@@ -81,9 +81,9 @@ def ending(segment: Segment) -> str:
         return f"lacks {segment.what}"
     if segment.ending == "exit":
         return f"exit {segment.what}"
-    printed = {"as_reported": "reported value", "as_expected": "expected value"}
-    words = printed.get(segment.match or "", "ok") if segment.ending == "ok" else segment.ending.replace("_", " ")
-    return segment.what or words
+    if segment.ending == "ok" and segment.match in ("as_reported", "as_expected"):
+        return MATCHES[segment.match] if segment.is_judged else f"{segment.match.removeprefix('as_')} value"
+    return segment.what or segment.ending.replace("_", " ")
 
 
 def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import judgements
+from torch_embers.timeline.model import JUDGED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def apply(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
         if not reading.speaks_of_report:
             connection.execute(_SILENCE, list(place.values()))
         elif reading.match and reading.match != "unclear":
-            said = {"match": reading.match, "evidence": f"judged by {_who(reading)}", "version": reading.version}
+            said = {"match": reading.match, "evidence": f"{JUDGED} {_who(reading)}", "version": reading.version}
             connection.execute(_DECIDE, place | said)
 
 

@@ -18,6 +18,9 @@ GAPS: frozenset[str] = frozenset({"lacks_api", "cannot_run"})
 LOUD: frozenset[str] = frozenset({"signal", "timeout"})
 """Endings that are wrong whatever the report says."""
 
+JUDGED = "judged by"
+"""How the evidence of a reader begins."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -75,6 +78,11 @@ class Segment:
     def is_flip(self) -> bool:
         """Whether the script behaves otherwise than on the segment before, in more than wording."""
         return self.flip not in (None, "wording")
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether a reader said what it is for the report, from more than what it printed."""
+        return self.evidence.startswith(JUDGED)
 
     @property
     def crashes(self) -> bool:

@@ -106,8 +106,10 @@ def does(segment: Segment) -> str:
     kind = _KIND.get(segment.match or "")
     as_said = f", as {kind}" if kind else ""
     match segment.ending:
+        case "ok" if kind:
+            return f"does as {kind}" if segment.is_judged else f"prints the {kind} value"
         case "ok":
-            return f"prints the {kind} value" if kind else "ends without an error"
+            return "ends without an error"
         case "exception":
             return f"raises the {kind} {segment.what}" if kind else f"raises {segment.what}"
         case "signal":
@@ -196,7 +198,8 @@ def strip(timeline: Timeline) -> str:
 def _named(segment: Segment) -> str:
     """How a behaviour is called in few words."""
     if segment.ending == "ok":
-        return f"{_KIND[segment.match]} value" if segment.match in _KIND else "no error"
+        kind = _KIND.get(segment.match or "")
+        return (f"as {kind}" if segment.is_judged else f"{kind} value") if kind else "no error"
     return f"exit {segment.what}" if segment.ending == "exit" else segment.what or segment.ending.replace("_", " ")
 
 

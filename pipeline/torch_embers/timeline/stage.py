@@ -63,24 +63,35 @@ def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) ->
         StoreError: the database cannot be written.
     """
     asked = None if items is None else [f"{repo}#{number}" for repo, number in items]
-    query = resources.package_file("timeline", "stage.sql").read_text(encoding="utf-8")
     with writer.transaction() as connection:
-        known = connection.execute(query, {"numbers": asked}).fetchall()
+        made = list(derived(connection, asked, judged.reported(connection, writer.path)))
         connection.execute(
             "DELETE FROM timelines WHERE provenance = $own AND ($numbers IS NULL "
             "OR list_contains($numbers, repo || '#' || number))",
             {"own": OWN, "numbers": asked},
         )
-        reported = judged.reported(connection, writer.path)
-        written = 0
-        for start in range(0, len(known), AT_ONCE):
-            some = known[start : start + AT_ONCE]
-            observed = _observed(connection, [script for _, _, script, *_ in some])
-            made = [row for item in some for row in _rows(item, observed, reported)]
-            rows.append(connection, "timelines", made)
-            written += len(made)
+        rows.append(connection, "timelines", made)
         judged.apply(connection, writer.path)
-    return written
+    return len(made)
+
+
+def derived(
+    connection: duckdb.DuckDBPyConnection, items: list[str] | None, reported: Collection[tuple[str, str]] = ()
+) -> Iterator[dict[str, Any]]:
+    """Rows of ``timelines`` as the rules make them; what readers and oracles say of a match is not in them yet.
+
+    Args:
+        connection: to the database.
+        items: as ``owner/name#number``; None means all.
+        reported: scripts and releases on which these say that it shows what was reported.
+    """
+    query = resources.package_file("timeline", "stage.sql").read_text(encoding="utf-8")
+    known = connection.execute(query, {"numbers": items}).fetchall()
+    for start in range(0, len(known), AT_ONCE):
+        some = known[start : start + AT_ONCE]
+        observed = _observed(connection, [script for _, _, script, *_ in some])
+        for item in some:
+            yield from _rows(item, observed, reported)
 
 
 def _observed(connection: duckdb.DuckDBPyConnection, scripts: list[str]) -> dict[str, dict[str, dict[str, list[Run]]]]:
