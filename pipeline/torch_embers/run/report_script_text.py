@@ -105,7 +105,8 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     if was == now:
         is_message = after.ending == "exception" or after.flip != "value"
         now = f"another {'message' if is_message else 'value'}"
-    return f"{was} -> {now}", after.versions[0] + UNCONFIRMED * (before.asks_for_runs and not after.confirmed)
+    is_open = before.takes_runs_to_be_gone(after) and not after.confirmed
+    return f"{was} -> {now}", after.versions[0] + UNCONFIRMED * is_open
 
 
 def _short(segment: Segment) -> str:

@@ -57,7 +57,7 @@ class ScriptStatus:
         """
         for before, after in borders(self.timeline):
             if after.versions[0] == release:
-                return after.confirmed or not before.asks_for_runs
+                return after.confirmed or not before.takes_runs_to_be_gone(after)
         return False
 
 

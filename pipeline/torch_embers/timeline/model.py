@@ -89,10 +89,10 @@ class Segment:
         """Whether a signal ends the script, in some runs at least."""
         return self.ending in ("signal", MIXED) and "SIG" in self.what
 
-    @property
-    def asks_for_runs(self) -> bool:
-        """Whether only enough runs show that it is gone: a crash, a hang, what was reported, what only some runs do."""
-        return self.ending in (*LOUD, MIXED) or self.match == "as_reported"
+    def takes_runs_to_be_gone(self, later: Segment) -> bool:
+        """Whether only enough runs show that it is gone later: a crash, a hang, the reported, what varies."""
+        is_reported = self.match == "as_reported" and later.match != "as_reported"
+        return is_reported or self.ending in (*LOUD, MIXED)
 
 
 @dataclass(frozen=True, slots=True)

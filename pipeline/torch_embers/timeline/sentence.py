@@ -82,7 +82,7 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     first = group[0].versions[0]
     now = f"since {first}{' at the latest' * (not _neighbours(bad.versions[-1], first))} it {_does_now(group, before)}"
     gone = "crash" if bad.crashes else "hang" if bad.ending == "timeout" else "do as reported"
-    if not bad.asks_for_runs or (last.match == "as_reported" and gone == "do as reported"):
+    if not bad.takes_runs_to_be_gone(last):
         return now
     if last.ending == MIXED:
         return f"on {_span(group)} it {_does_now(group, before)}"
