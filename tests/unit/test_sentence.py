@@ -112,7 +112,7 @@ SENTENCES = [
     (  # nothing is said of releases between that did not run
         line(prints("as_reported", ("1.13.1", "2.2.2", "2.4.1")), prints("other", ("2.8.0",), flip="value", runs=2)),
         "The report's script prints the reported value on 3 releases from 1.13.1 to 2.4.1; not seen again in 2 runs on "
-        "2.8.0; since 2.8.0 at the latest it ends without an error",
+        "2.8.0; since 2.8.0 at the latest it prints something else",
     ),
     (
         line(Segment(OLD, "timeout", ""), prints("other", NEW, flip="ending", runs=8, confirmed=True)),
