@@ -47,6 +47,13 @@ def test_another_release_can_be_judged_and_the_newest_answer_counts(database: Pa
     assert matches(database) == ["as_reported", "other"]
 
 
+def test_where_a_reader_agrees_the_evidence_stays_what_was_found(database: Path) -> None:
+    put(database, 5, SEGMENTS, provenance="shipped")
+    before = rows(database, "SELECT evidence FROM timelines ORDER BY place")
+    assert say(database, "--match", matches(database)[0], "--on", "2.5.1").returncode == 0
+    assert rows(database, "SELECT evidence FROM timelines ORDER BY place") == before
+
+
 def test_each_behaviour_can_be_judged(database: Path) -> None:
     put(database, 5, SEGMENTS, provenance="shipped")
     assert say(database, "--match", "as_reported", "--on", "2.5.1").returncode == 0

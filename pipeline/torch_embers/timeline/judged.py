@@ -33,6 +33,7 @@ _SILENCE = "UPDATE timelines SET match = NULL, evidence = '' WHERE repo = ? AND 
 _DECIDE = """
 UPDATE timelines SET match = $match, evidence = $evidence
 WHERE repo = $repo AND number = $number AND script = $script AND list_contains(versions, $version)
+    AND match IS DISTINCT FROM $match
 """
 
 
