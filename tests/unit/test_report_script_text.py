@@ -77,4 +77,4 @@ def test_the_newest_flip_is_named_and_for_a_crash_where_it_ended() -> None:
     assert last_change(CRASH[:1]) == ("SIGSEGV", "1.13.1")
     assert last_change([raised("2.0.1"), raised("2.1.2", flip="class")])[0] == "ValueError -> another message"
     still = [ended("2.0.1", match="as_reported"), ended("2.1.2", match="as_reported", flip="value", confirmed=False)]
-    assert last_change(still) == ("reported value -> another value", "2.1.2")
+    assert last_change(still) == ("reported value -> other output", "2.1.2")

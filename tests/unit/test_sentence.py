@@ -61,7 +61,8 @@ SENTENCES = [
     ),
     (  # a reader says that both are as reported
         line(prints("as_reported", OLD), prints("as_reported", NEW, flip="value", confirmed=True, runs=11)),
-        "The report's script prints the reported value on 2.4.1 to 2.6.0; since 2.7.1 it prints something else",
+        "The report's script prints the reported value on 2.4.1 to 2.6.0; since 2.7.1 it prints the reported "
+        "value with other output",
     ),
     (  # a reader may see more in a run than a value
         line(
@@ -84,7 +85,7 @@ SENTENCES = [
     ),
     (
         line(prints("other")),
-        "The report's script ends without an error on all 5 releases; what it shows was not found in the report",
+        "The report's script ends without an error on all 5 releases; it could not be matched with the report",
     ),
     (
         line(prints("other", evidence="the report quotes IndexError")),
@@ -134,12 +135,12 @@ SENTENCES = [
     ),
     (
         line(Segment(OLD, "exit", "1"), Segment(NEW, "exit", "1", flip="value")),
-        "The report's script exits with code 1 on 2.4.1 to 2.6.0; since 2.7.1 it exits with code 1 but prints something "
-        "else",
+        "The report's script exits with code 1 on 2.4.1 to 2.6.0; since 2.7.1 it exits with code 1 with other "
+        "output",
     ),
     (
         line(prints("other", OLD), prints("other", NEW, flip="wording")),
-        "The report's script ends without an error on all 5 releases; what it shows was not found in the report",
+        "The report's script ends without an error on all 5 releases; it could not be matched with the report",
     ),
 ]
 

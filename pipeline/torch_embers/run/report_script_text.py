@@ -103,8 +103,7 @@ def last_change(segments: Sequence[Segment], *, crash_gone: bool = False) -> tup
     before, after = borders[-1]
     was, now = _short(before), _short(after)
     if was == now:
-        is_message = after.ending == "exception" or after.flip != "value"
-        now = f"another {'message' if is_message else 'value'}"
+        now = "another message" if after.flip == "class" else "other output"
     is_open = before.takes_runs_to_be_gone(after) and not after.confirmed
     return f"{was} -> {now}", after.versions[0] + UNCONFIRMED * is_open
 

@@ -171,8 +171,9 @@ def tokens(text: str) -> list[Token]:
 
 def alike(one: Token, other: Token) -> bool:
     """Whether two tokens are equal within the tolerance of what they were printed from."""
-    if RANDOM in (one.kind, other.kind):
-        return one.kind not in (WORD, BRACKET) and other.kind not in (WORD, BRACKET)
+    if RANDOM in (one.kind, other.kind):  # its text has the kinds of what it stands for
+        kinds, others = ({*token.text.split()} if token.kind == RANDOM else {token.kind} for token in (one, other))
+        return not kinds.isdisjoint(others)
     if one.kind != other.kind:
         return False
     if one.kind != DECIMAL:
@@ -230,7 +231,7 @@ def _merged(one: list[Token], other: list[Token], kind: str) -> list[Token]:
         return [Token(kind, "")]
     marked = {RANDOM, VARIES}
     return [
-        x if x.kind in marked or alike(x, y) else y if y.kind in marked else Token(kind, "")
+        x if x.kind in marked or alike(x, y) else y if y.kind in marked else Token(kind, f"{x.kind} {y.kind}")
         for x, y in zip(one, other, strict=True)
     ]
 
@@ -261,13 +262,14 @@ def same(one: Behaviour, other: Behaviour) -> bool:
 
 
 def showing(runs: Sequence[Observation], bad: Sequence[Observation]) -> int:
-    """How many runs do as those of ``bad``: crash by any signal, or do as the first of them with the same seed."""
+    """How many runs do as those of ``bad``: crash or hang where one of these does, else do as the first of the seed."""
     first = {run.seed: run for run in reversed(bad)}
+    loud = {run.ending for run in bad} & LOUD
 
     def shows(run: Observation) -> bool:
+        if loud:
+            return run.ending in loud
         other = first.get(run.seed, bad[0])
-        if other.ending in LOUD:
-            return run.ending == other.ending
         return kind_of_flip(behaviour([run]), behaviour([other])) in (None, "wording")
 
     return sum(map(shows, runs))

@@ -29,7 +29,7 @@ _ORACLES = f"""
 UPDATE timelines t SET match = 'as_reported', evidence = o.evidence FROM ({_FOUND}) o
 WHERE t.script = o.script AND t.match = 'other' AND list_contains(t.versions, o.version)
 """
-_SILENCE = "UPDATE timelines SET match = NULL, evidence = '' WHERE repo = ? AND number = ? AND script = ?"
+_SILENCE = "UPDATE timelines SET match = NULL, evidence = $4 WHERE repo = $1 AND number = $2 AND script = $3"
 _DECIDE = """
 UPDATE timelines SET match = $match, evidence = $evidence
 WHERE repo = $repo AND number = $number AND script = $script AND list_contains(versions, $version)
@@ -47,7 +47,8 @@ def apply(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
     for reading in judgements.script_readings(database):
         place: dict[str, Any] = {"repo": judgements.REPO, "number": reading.number, "script": reading.script}
         if not reading.speaks_of_report:
-            connection.execute(_SILENCE, list(place.values()))
+            evidence = f"{JUDGED} {_who(reading)} to be of something else than the report"
+            connection.execute(_SILENCE, [*place.values(), evidence])
         elif reading.match and reading.match != "unclear":
             said = {"match": reading.match, "evidence": f"{JUDGED} {_who(reading)}", "version": reading.version}
             connection.execute(_DECIDE, place | said)

@@ -47,6 +47,7 @@ _EXACT_DIGITS = 5
 """Digits of a single number that no other run prints by chance."""
 _MOST_RUNS, _MOST_TOKENS, _MOST_ITEMS, _MOST_STEPS = 8, 20_000, 60, 2_000_000
 _CLASS = re.compile(r"^([A-Za-z_][\w.]{0,120}(?:Error|Exception|Unsupported)): ", re.MULTILINE)
+_NAME = re.compile(r"'([A-Za-z_][\w.]*)'")
 _TENSOR = re.compile(r"(?<![\w.])tensor\(")
 _UNPRINTED = re.compile(
     r"Warning\b|^\s*\$ |^\s*File \"|^\s*(?:~+\s*)?\^|^\[?(?:rank\d+|[WEIV]\d{4})\b|^\s*at /|^\S+\.(?:py|cpp|cu|h):\d+"
@@ -187,6 +188,9 @@ def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
         blocks = SequenceMatcher(None, ours, compared, autojunk=False).get_matching_blocks()
         shared, longest = sum(block.size for block in blocks), max(block.size for block in blocks)
         shorter = max(min(len(ours), len(compared)), 1)
+        names, of_report = (set(_NAME.findall(one)) for one in (message.partition("\n")[0], rest.partition("\n")[0]))
+        if names and of_report and names.isdisjoint(of_report - {"torch", "Tensor"}):  # the same of another name
+            continue
         if is_header or longest < min(LEAST_WORDS, shorter) or shared < _SHARED * shorter:
             continue
         if shorter < _FEW_WORDS and line[: len(ours)] != ours:

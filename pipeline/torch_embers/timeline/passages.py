@@ -19,7 +19,8 @@ Side = Literal["expected", "reported", "neither"]
 LONGEST_LINE = 2000
 _LABEL = 80
 """Characters of a line that may be a label of what follows it."""
-_STILL = re.compile(r"\bstill\b|\breproduc", re.IGNORECASE)
+_SAME = re.compile(r"\bstill\b|\brepro|\bsame (?:here|issue|problem|error)\b", re.IGNORECASE)
+"""A comment that speaks of the bug of the report."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z`*])")
 _CLAUSE = re.compile(r"(?<=[.;,])\s|\s(?=(?:but|however|instead|while|whereas)\b)", re.IGNORECASE)
 _QUOTE = re.compile(r"^\s{0,3}(?:> ?)+")
@@ -35,7 +36,6 @@ class _Sides(Explained):
     label: str
     negated: str
     aside: str
-    newer: str
     environment: str
     turn: str
 
@@ -99,10 +99,9 @@ def passages(text: ReportText) -> list[Passage]:
     """
     made = [Passage(text.title, "sentence", side_of(text.title, "reported"), "title")]
     made += _Reader("body", "reported").read(text.body)
-    for place, comment in enumerate(text.comments, start=1):
-        is_newer = pattern(rules().sides.newer).search(comment) and not _STILL.search(comment)
-        is_aside = is_newer or pattern(rules().sides.aside).search(comment)
-        made += _Reader(f"comment {place}", "neither" if is_aside else "reported").read(comment)
+    for place, comment in enumerate(text.comments, start=1):  # others may speak of another build, bug or program
+        is_same = _SAME.search(comment) and not pattern(rules().sides.aside).search(comment)
+        made += _Reader(f"comment {place}", "reported" if is_same else "neither").read(comment)
     return made
 
 
@@ -167,8 +166,10 @@ class _Reader:
         self._introduction = _CLAUSE.split(lines[-1].strip())[-1]
         if self._is_skipped:
             return
-        if any(map(_is_error, lines)):  # an output without a fence
-            self._output(lines)
+        error = next((place for place, line in enumerate(lines) if _is_error(line)), None)
+        if error is not None:  # an output without a fence
+            before = " ".join(lines[:error])
+            self._output(lines, side_of(before, self._section) if before else None)
             return
         for sentence in _SENTENCE.split(" ".join(line.strip() for line in lines)):
             side = side_of(sentence, self._section)

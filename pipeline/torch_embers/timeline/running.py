@@ -27,7 +27,7 @@ from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import stage
 from torch_embers.timeline.behaviour import showing
-from torch_embers.timeline.model import GAPS, LOUD, Observation
+from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
 from torch_embers.timeline.observe import limits, observe
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ SELECT script, build, environment, batch, attempt, {", ".join(SEEN)}
 FROM observations WHERE script IN (SELECT unnest(?))
 """
 _SEGMENTS = """
-SELECT script, environment, versions[-1], ending, coalesce(match, '') FROM timelines
+SELECT script, environment, versions[-1], ending, what, coalesce(match, '') FROM timelines
 WHERE script IN (SELECT unnest(?)) AND ending NOT IN (SELECT unnest(?)) AND provenance = 'own'
 ORDER BY script, environment, place
 """
@@ -288,9 +288,9 @@ class Runs:
         by_hash = {program.hash: program for program in programs}
         with self._store.read() as connection:
             found = connection.execute(_SEGMENTS, [list(by_hash), sorted(GAPS)]).fetchall()
-        segments: dict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
-        for script, environment, *segment in found:
-            segments[script, environment].append(tuple(segment))
+        segments: dict[tuple[str, str], list[Segment]] = defaultdict(list)
+        for script, environment, version, ending, what, match in found:
+            segments[script, environment].append(Segment((version,), ending, what, match=match or None))
         pairs = []
         for (script, environment), own in segments.items():
             here = {
@@ -298,9 +298,11 @@ class Runs:
                 for identity, build in self._builds.items()
                 if self._environments[identity] == environment
             }
-            bad = [version for version, ending, match in own[:-1] if ending in LOUD or match == "as_reported"]
-            if bad and own[-1][2] != "as_reported" and bad[-1] in here and own[-1][0] in here:
-                pairs.append(Gone(by_hash[script], here[bad[-1]], here[own[-1][0]]))
+            bad = [one for one in own[:-1] if one.crashes or one.ending in LOUD or one.match == "as_reported"]
+            before = here.get(bad[-1].versions[0]) if bad else None
+            now = here.get(own[-1].versions[0])
+            if before and now and own[-1].match != "as_reported":
+                pairs.append(Gone(by_hash[script], before, now))
         return pairs
 
     def _lacking(self, gone: Gone) -> list[Todo]:
@@ -310,7 +312,7 @@ class Runs:
         shown = bad.get(FIRSTS[0])
         if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
             return []
-        by_start = shown.ending == "signal"
+        by_start = any(run.ending == "signal" for run in bad.values())
         size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
         control = series(size, FIRST)
         if todo := [Todo(program, gone.bad, place, by_start) for place in control if place not in bad]:

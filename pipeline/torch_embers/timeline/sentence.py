@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from difflib import unified_diff
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -32,20 +32,27 @@ def sentence(timeline: Timeline) -> str:
     """
     groups = _groups(timeline.segments)
     subject = f"The report is about {timeline.device}; on the CPU its script" if timeline.device else SUBJECT
+    if any(segment.is_judged and segment.match is None for segment in timeline.segments):
+        subject = "The script, which a reader says is of something else than the report,"
     if not groups:
         count, why = len(_versions(timeline.segments)), _why_not(timeline.segments)
         where = f"runs on none of {count} releases" if count > 1 else f"does not run on {_span(timeline.segments)}"
         return f"{subject} {where}: {why}"
     if len(groups) == 1:
         return f"{subject} {_alike(groups[0], timeline)}"
-    if len(groups) > 3:
-        times = f"changes its behaviour {len(groups) - 1} times"
-        return f"{subject} {times}: it {_on(does(groups[0][-1]), groups[0])}; ...; {_since(groups[-1], groups[-2])}"
+    behind = list(takewhile(lambda segment: segment.ending in GAPS, reversed(timeline.segments)))[::-1]
+    unable = f"; it cannot run on {_span(behind)} ({_gap(behind[0])})" if behind else ""
     first = groups[0][-1]
     opening = f"{subject}: {first.what}" if first.ending == "signal" else f"{subject} {does(first)}"
+    if len(groups) > 3:
+        crash = next((group[-1] for group in reversed(groups[1:-1]) if group[-1].crashes), None)
+        middle = f"{does(crash)} on {_span([crash])}; ..." if crash else "..."
+        times = f"changes its behaviour {len(groups) - 1} times"
+        newest = _since(groups[-1], groups[-2])
+        return f"{subject} {times}: it {_on(does(first), groups[0])}; {middle}; {newest}{unable}"
     clauses = [_on(opening, groups[0])]
     clauses += [_on(_does_now(group, before), group) for before, group in pairwise(groups[:-1])]
-    return "; ".join((*clauses, _since(groups[-1], groups[-2])))
+    return "; ".join((*clauses, _since(groups[-1], groups[-2]))) + unable
 
 
 def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
@@ -68,11 +75,13 @@ def _alike(group: Sequence[Segment], timeline: Timeline) -> str:
     last = group[-1]
     count = sum(len(segment.versions) for segment in group)
     gaps = [segment for segment in timeline.segments if segment.ending in GAPS]
-    where = f"on all {count} releases" if count > 1 else f"on {last.versions[0]}"
+    versions = _versions(timeline.segments)
+    ran = "" if all(_neighbours(*pair) for pair in pairwise(versions)) else " that were run"
+    where = f"on all {count} releases{ran}" if count > 1 else f"on {last.versions[0]}"
     if gaps:
         where += " that can run it" if count > 1 else ", the only release that can run it"
         where += f" ({_span(gaps[:1])}: {_gap(gaps[0])})"
-    not_found = f"; {last.evidence or 'what it shows was not found in the report'}" if last.match == "other" else ""
+    not_found = f"; {last.evidence or 'it could not be matched with the report'}" if last.match == "other" else ""
     return f"{_closed(does(last))} {where}{not_found}"
 
 
@@ -98,8 +107,9 @@ def _does_now(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     both_end_well = last.ending == before[-1].ending == "ok" and last.match not in _KIND
     if now != does(before[-1]) and not both_end_well:
         return now
-    other = {"ok": "prints something else", "exception": f"raises another {last.what}"}
-    return other.get(last.ending, f"{now} but prints something else")
+    if last.ending == "exception" and group[0].flip == "class":
+        return f"{now} with another message"
+    return "prints something else" if both_end_well else f"{now} with other output"
 
 
 def does(segment: Segment) -> str:
@@ -133,7 +143,8 @@ def _why_not(segments: Sequence[Segment]) -> str:
     """Why releases cannot run the script; where the reasons differ, that of the oldest ones."""
     first = segments[0]
     if first.ending != "lacks_api":
-        return f"it {first.what}" if first.what.startswith("needs ") else first.what
+        why = f"it {first.what}" if first.what.startswith("needs ") else first.what
+        return why if len(segments) == 1 else f"{why} on {_span([first])}"
     them = ("it" if len(first.versions) == 1 else "they") if len(segments) == 1 else _span([first])
     return f"{them} {'lacks' if len(first.versions) == 1 else 'lack'} {first.what}"
 

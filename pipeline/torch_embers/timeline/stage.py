@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
 from torch_embers import resources
 from torch_embers.extract.script import ReportText
-from torch_embers.normalize import now_utc
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import judged, match
 from torch_embers.timeline.behaviour import showing
-from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
+from torch_embers.timeline.model import GAPS, LOUD, MIXED, Observation, Segment
 from torch_embers.timeline.segments import segments
 
 if TYPE_CHECKING:
@@ -33,15 +32,16 @@ CUT_KNOWN_TO = timedelta(days=25)
 """How far the day of a release's cut, where it is estimated, can be from the true one (data/fix_tests.toml): release
 trackers say that those of 2.10 to 2.14 were 3 to 23 days later (pytorch/pytorch#170119, #180506, #186934, #193034)."""
 _OBSERVED = """
-SELECT script, environment, version, batch, ending, what, message, frame, printed, threads, seed
+SELECT script, environment, version, batch, ran_at, ending, what, message, frame, printed, threads, seed
 FROM observations WHERE list_contains(?, script) ORDER BY script, environment, seed, batch, attempt
 """
 
 
 class Run(NamedTuple):
-    """An observation with the batch that it belongs to."""
+    """An observation with the batch that it belongs to, and when it was made."""
 
     batch: int
+    at: datetime
     seen: Observation
 
 
@@ -98,9 +98,9 @@ def derived(
 def _observed(connection: duckdb.DuckDBPyConnection, scripts: list[str]) -> dict[str, dict[str, dict[str, list[Run]]]]:
     """The runs of some scripts, by script, environment and release."""
     found: dict[str, dict[str, dict[str, list[Run]]]] = {}
-    for script, environment, version, batch, *seen in connection.execute(_OBSERVED, [scripts]).fetchall():
+    for script, environment, version, batch, at, *seen in connection.execute(_OBSERVED, [scripts]).fetchall():
         by_version = found.setdefault(script, {}).setdefault(environment, {})
-        by_version.setdefault(version.partition("+")[0], []).append(Run(batch, Observation(*seen)))
+        by_version.setdefault(version.partition("+")[0], []).append(Run(batch, at, Observation(*seen)))
     return found
 
 
@@ -111,7 +111,6 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     repo, number, script, device, title, body, comments, *fix = item
     text = ReportText(repo, number, title, body, tuple(comments))
-    moment = now_utc()
     said = {version for one, version in reported if one == script}
     for environment, runs in observed.get(script, {}).items():
         for place, segment in enumerate(derive(text, device, runs, known_fix(*fix), said)):
@@ -124,7 +123,7 @@ def _rows(
                 "place": place,
                 **asdict(segment),
                 "provenance": OWN,
-                "decided_at": moment,
+                "decided_at": max(run.at for some in runs.values() for run in some),
             }
 
 
@@ -161,13 +160,17 @@ def _confirmed(found: Sequence[Segment], runs: Mapping[str, Sequence[Run]], repo
         is_gap = segment.ending in GAPS
         enough = bad is not None and not is_gap and _enough(runs[bad.versions[-1]], runs[segment.versions[-1]])
         made.append(replace(segment, confirmed=enough))
-        if segment.ending in LOUD or segment.match == "as_reported" or not set(segment.versions).isdisjoint(reported):
+        is_reported = segment.match == "as_reported" or not set(segment.versions).isdisjoint(reported)
+        if segment.crashes or segment.ending in LOUD or is_reported:
             bad = segment
+        elif segment.ending == MIXED:  # no number of runs shows that what varies does not any more
+            bad = None
     return made
 
 
 def _enough(bad: Sequence[Run], clean: Sequence[Run]) -> bool:
     """Whether both batches have as many clean runs as the hit rate on the bad side asks for (data/verdicts.toml)."""
+    bad, clean = ([run for run in runs if run.seen.ending not in GAPS] for runs in (bad, clean))
     control = [run.seen for run in bad if run.batch == 1]
     asked = runs_needed(showing(control, control), len(control), Rules.load())
     if asked is None or showing([run.seen for run in clean], control):
