@@ -37,8 +37,8 @@ SENTENCES = [
     ),
     (
         line(crash(), error(runs=2)),
-        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; not seen again in 2 runs on 2.8.0; since 2.7.1 it raises "
-        "ValueError",
+        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; since 2.7.1 it raises ValueError (the crash was not seen "
+        "again in 2 runs)",
     ),
     (
         line(crash(), error(match="as_expected", confirmed=True)),
@@ -47,8 +47,8 @@ SENTENCES = [
     ),
     (  # rare crashes need runs, too
         line(Segment(OLD, "mixed", "ok 3 of 4; SIGSEGV 1 of 4"), prints(None, NEW, flip="ending", runs=2)),
-        "The report's script does not always do the same (ok 3 of 4; SIGSEGV 1 of 4) on 2.4.1 to 2.6.0; not seen again "
-        "in 2 runs on 2.8.0; since 2.7.1 it ends without an error",
+        "The report's script does not always do the same (ok 3 of 4; SIGSEGV 1 of 4) on 2.4.1 to 2.6.0; since 2.7.1 it ends "
+        "without an error (the crash was not seen again in 2 runs)",
     ),
     (  # in other words it is still as reported
         line(error(match="as_reported", flip=None), error(flip="wording")),
@@ -56,8 +56,8 @@ SENTENCES = [
     ),
     (  # words that are the expected ones are another behaviour
         line(error(match="as_reported", flip=None, confirmed=True), error(match="as_expected", flip="wording")),
-        "The report's script raises the reported ValueError on 2.7.1 to 2.8.0; not seen again in 11 runs on 2.8.0; since "
-        "2.7.1 it raises the expected ValueError",
+        "The report's script raises the reported ValueError on 2.7.1 to 2.8.0; since 2.7.1 it raises the expected ValueError (what was "
+        "reported was not seen again in 11 runs)",
     ),
     (  # a reader says that both are as reported
         line(prints("as_reported", OLD), prints("as_reported", NEW, flip="value", confirmed=True, runs=11)),
@@ -112,8 +112,8 @@ SENTENCES = [
     ),
     (  # nothing is said of releases between that did not run
         line(prints("as_reported", ("1.13.1", "2.2.2", "2.4.1")), prints("other", ("2.8.0",), flip="value", runs=2)),
-        "The report's script prints the reported value on 3 releases from 1.13.1 to 2.4.1; not seen again in 2 runs on "
-        "2.8.0; since 2.8.0 at the latest it prints something else",
+        "The report's script prints the reported value on 3 releases from 1.13.1 to 2.4.1; since 2.8.0 at the latest it prints something "
+        "else (what was reported was not seen again in 2 runs)",
     ),
     (
         line(Segment(OLD, "timeout", ""), prints("other", NEW, flip="ending", runs=8, confirmed=True)),
@@ -135,8 +135,7 @@ SENTENCES = [
     ),
     (
         line(Segment(OLD, "exit", "1"), Segment(NEW, "exit", "1", flip="value")),
-        "The report's script exits with code 1 on 2.4.1 to 2.6.0; since 2.7.1 it exits with code 1 with other "
-        "output",
+        "The report's script exits with code 1 on 2.4.1 to 2.6.0; since 2.7.1 it exits with code 1 with other output",
     ),
     (
         line(prints("other", OLD), prints("other", NEW, flip="wording")),
@@ -157,14 +156,14 @@ def test_a_gone_crash_is_never_claimed_without_enough_runs() -> None:
 
 
 def test_the_strip_has_a_letter_for_each_release_and_fits_a_terminal() -> None:
-    assert strip(line(crash(), error())) == "2.4.1 RRR|aa 2.8.0  R SIGSEGV, a ValueError"
+    assert strip(line(crash(), error())) == "2.4.1 RRR|aa 2.8.0\n  R SIGSEGV, a ValueError"
     assert strip(line(prints("as_reported", OLD), GAP, prints("as_expected", ("2.8.0",), flip="value"))) == (
-        "2.4.1 RRR-|E 2.8.0  R reported value, - lacks torch.foo, E expected value"
+        "2.4.1 RRR-|E 2.8.0\n  R reported value, - lacks torch.foo, E expected value"
     )
     two = line(prints("other", OLD), prints("other", NEW, flip="value"))
     assert strip(two).endswith("a no error, b no error, other output")
     long = line(Segment(OLD, "exception", "E" * 90, match="other"))
-    assert len(strip(long)) == 80
+    assert max(map(len, strip(long).splitlines())) <= 80
 
 
 def test_the_details_show_what_changes_at_each_flip() -> None:

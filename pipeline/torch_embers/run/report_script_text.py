@@ -116,4 +116,4 @@ def _short(segment: Segment) -> str:
 def _bounded(lines: Sequence[str], most: int) -> list[str]:
     shown = [visible(line)[:LONGEST_LINE].rstrip() for line in lines[:most]]
     more = len(lines) - len(shown)
-    return [*shown, f"... {more} more lines"] if more else shown
+    return [*shown, f"... {more} more line{'s' * (more != 1)}"] if more else shown

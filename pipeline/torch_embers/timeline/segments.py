@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LONGEST = 2000
 """Characters of a printed text or a message that a segment keeps."""
+_INSTALLED = re.compile(r"(?:/[\w.+@-]{1,100}){1,20}/(?=(?:site|dist)-packages/)")
+"""Where this machine keeps a build."""
 
 
 def segments(by_version: Mapping[str, Sequence[Observation]]) -> list[Segment]:
@@ -72,4 +75,5 @@ def _ending(now: Behaviour) -> tuple[str, str]:
 def shown(run: Observation) -> str:
     """What a run printed and raised, bounded."""
     raised = f"{run.what}: {run.message}" if run.message else run.what if run.ending == "exception" else ""
-    return "\n".join(filter(None, (run.printed[-LONGEST:].rstrip("\n"), raised[:LONGEST])))
+    text = "\n".join(filter(None, (run.printed[-LONGEST:].rstrip("\n"), raised[:LONGEST])))
+    return _INSTALLED.sub("", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from difflib import unified_diff
 from itertools import pairwise, takewhile
@@ -96,8 +97,8 @@ def _since(group: Sequence[Segment], before: Sequence[Segment]) -> str:
     if last.ending == MIXED:
         return f"on {_span(group)} it {_does_now(group, before)}"
     if not last.confirmed:
-        runs = f"{last.runs} run" + "s" * (last.runs != 1)
-        return f"not seen again in {runs} on {last.versions[-1]}; {now}"
+        what = {"crash": "the crash", "hang": "the hang"}.get(gone, "what was reported")
+        return f"{now} ({what} was not seen again in {last.runs} run{'s' * (last.runs != 1)})"
     return f"{now} (0 of {last.runs} runs {gone})"
 
 
@@ -180,7 +181,7 @@ def _neighbours(one: str, other: str) -> bool:
 
 
 def strip(timeline: Timeline) -> str:
-    """One line of at most 80 columns: a letter for each release, a bar at each flip, and what the letters mean.
+    """A line with a letter for each release and a bar at each flip; below it, in at most 80 columns, what they mean.
 
     ``R`` is as reported, ``E`` as expected, ``-`` a gap; other behaviours are ``a``, ``b``, ...
     """
@@ -203,8 +204,8 @@ def strip(timeline: Timeline) -> str:
             legend[letter] = f"{name}, other output" if name in legend.values() else name
     versions = _versions(timeline.segments)
     meaning = ", ".join(f"{letter} {name}" for letter, name in legend.items())
-    line = f"{versions[0]} {letters} {versions[-1]}  {meaning}"
-    return line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..."
+    legend_lines = textwrap.wrap(meaning, WIDTH, initial_indent="  ", subsequent_indent="  ", max_lines=4)
+    return "\n".join((f"{versions[0]} {letters} {versions[-1]}", *legend_lines))
 
 
 def _named(segment: Segment) -> str:
