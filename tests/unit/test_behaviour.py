@@ -99,6 +99,13 @@ def test_numbers_that_follow_the_seed_are_random() -> None:
     assert same(behaviour(longer), behaviour([printed("7", 0), printed("8 9", 1)]))
 
 
+def test_a_random_number_is_no_nan_and_no_truth_value() -> None:
+    random = behaviour([printed("max 0.25"), printed("max 0.75", seed=1)])
+    assert kind_of_flip(random, behaviour([printed("max 0.5"), printed("max 0.5", seed=1)])) is None
+    for other in ("max nan", "max inf", "max False"):
+        assert kind_of_flip(random, behaviour([printed(other), printed(other, seed=1)])) == "value"
+
+
 def test_values_that_vary_with_one_seed_are_mixed_and_never_random() -> None:
     garbage = [printed("x 0.1234"), printed("x 0.9876"), printed("x 0.5555", 1)]
     assert behaviour(garbage).is_mixed

@@ -330,3 +330,32 @@ def test_of_two_programs_the_title_says_which_one_dies() -> None:
     assert verdict(DIES, body) == "other"
     assert verdict(DIES, body, "segfault in the profiler") == "as_reported"
     assert verdict(DIES, f"It dies by a segfault.\n\n{body}") == "as_reported"
+
+
+def test_the_same_error_about_another_name_is_another_error() -> None:
+    seen = Observation("exception", "AttributeError", "'Tensor' object has no attribute 'foo'")
+    assert verdict(seen, fenced("AttributeError: 'NoneType' object has no attribute 'shape'")) == "other"
+    assert verdict(seen, fenced("AttributeError: 'Tensor' object has no attribute 'foo'")) == "as_reported"
+    lacks = {"1.13.1": [Observation("lacks_api", "torch.compile", "module 'torch' has no attribute 'compile'")]}
+    quoted = report(fenced("AttributeError: module 'torch' has no attribute 'frobnicate'"))
+    assert with_quoted_errors(lacks, quoted) == lacks
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "I also tried this, then:\n\n{}",
+        "It prints garbage instead of raising:\n\n{}",
+        "MATLAB gives:\n\n{}",
+        "Here's a related issue:\n\n{}",
+        "It should fail with\nRuntimeError: " + BUG.message,
+    ],
+)
+def test_errors_of_something_else_are_not_the_reported_one(body: str) -> None:
+    assert verdict(BUG, body.format(fenced(f"RuntimeError: {BUG.message}"))) != "as_reported"
+
+
+def test_words_that_are_no_signal_match_none() -> None:
+    assert verdict(Observation("signal", "SIGFPE"), "The difference is larger than floating point error.") == "other"
+    assert verdict(Observation("signal", "SIGKILL"), "I killed it after an hour.") == "other"
+    assert verdict(Observation("signal", "SIGABRT"), "I aborted the run.") == "other"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -119,6 +120,27 @@ SENTENCES = [
         line(Segment(OLD, "timeout", ""), prints("other", NEW, flip="ending", runs=8, confirmed=True)),
         "The report's script does not end in time on 2.4.1 to 2.6.0; since 2.7.1 it ends without an error (0 of 8 runs "
         "hang)",
+    ),
+    (  # the newest release says nothing
+        line(
+            crash(),
+            prints("other", ("2.7.1",), flip="ending", runs=8, confirmed=True),
+            Segment(("2.8.0",), "lacks_api", "torch.foo"),
+        ),
+        "The report's script: SIGSEGV on 2.4.1 to 2.6.0; since 2.7.1 it ends without an error (0 of 8 runs crash); it cannot "
+        "run on 2.8.0 (lacks torch.foo)",
+    ),
+    (
+        line(Segment(OLD, "cannot_run", "needs the network"), Segment(NEW, "cannot_run", "asks a person")),
+        "The report's script runs on none of 5 releases: it needs the network on 2.4.1 to 2.6.0",
+    ),
+    (
+        line(
+            replace(
+                prints("other"), match=None, evidence="judged by a person (ann, 2026-11-27) to be of something else"
+            )
+        ),
+        "The script, which a reader says is of something else than the report, ends without an error on all 5 releases",
     ),
     (line(GAP), "The report's script does not run on 2.7.1: it lacks torch.foo"),
     (

@@ -127,6 +127,40 @@ def test_the_day_of_a_merge_leaves_open_what_it_does_not_decide() -> None:
     assert stage.known_fix(None, None, None) is None
 
 
+def test_what_cannot_run_is_no_clean_run(crashed: Path) -> None:
+    derived(crashed)
+    script = of(crashed, 5).script
+    observe(crashed, script, {"2.6.0": CRASH}, 9)
+    for batch in (1, 2):
+        observe(crashed, script, {"2.10.0": {"ending": "cannot_run", "what": "needs the network"}}, 10, batch=batch)
+    derived(crashed)
+    assert not of(crashed, 5).segments[1].confirmed
+
+
+def test_a_rare_crash_asks_for_more_runs_than_the_certain_one_before_it(crashed: Path) -> None:
+    derived(crashed)
+    script = of(crashed, 5).script
+    observe(crashed, script, {"2.6.0": CRASH, "2.7.1": CRASH}, 9)
+    observe(crashed, script, {"2.7.1": ERROR}, 9)
+    for batch in (1, 2):
+        observe(crashed, script, {"2.10.0": ERROR}, 15, batch=batch)
+    derived(crashed)
+    newest = of(crashed, 5).segments[-1]
+    assert newest.confirmed  # nine of eighteen ask for fourteen
+    observe(crashed, script, {"2.7.1": ERROR}, 60)
+    derived(crashed)
+    assert not of(crashed, 5).segments[-1].confirmed
+
+
+def test_the_newest_runs_decide_between_two_environments(crashed: Path) -> None:
+    derived(crashed)
+    script = of(crashed, 5).script
+    for environment, day in (("a", "2025-01-01"), ("z", "2026-12-01")):
+        observe(crashed, script, {"2.4.1": CRASH}, environment=environment, ran_at=day)
+        derived(crashed)
+        assert of(crashed, 5).environment == ("e" if environment == "a" else "z")
+
+
 def test_a_script_about_another_device_has_no_match(database: Path) -> None:
     script = put(database, 5, device="cuda")
     say(database, "UPDATE items SET body = ?", BODY)

@@ -163,7 +163,8 @@ class _Reader:
         lines, self._paragraph = self._paragraph, []
         if not lines:
             return
-        self._introduction = _CLAUSE.split(lines[-1].strip())[-1]
+        line = lines[-1].strip()
+        self._introduction = line if pattern(rules().sides.aside).search(line) else _CLAUSE.split(line)[-1]
         if self._is_skipped:
             return
         error = next((place for place, line in enumerate(lines) if _is_error(line)), None)
