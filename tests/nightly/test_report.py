@@ -85,7 +85,11 @@ def test_a_page_tells_below_the_verdict_of_a_case_what_the_script_of_the_report_
     first, _, block = text.partition("What the report's script does")
     assert "(10/10 runs of pt84577" in first
     assert block.index("SIGSEGV") < block.index("ValueError") < block.index("torch.compile") < block.index("<details>")
-    for said in ("11, confirmed", "as reported: its signal: body", "the device is a variable:\n- x = torch.ones(3).cuda()"):
+    for said in (
+        "11, confirmed",
+        "as reported: its signal: body",
+        "the device is a variable:\n- x = torch.ones(3).cuda()",
+    ):
         assert said in block.replace("&#34;", '"'), said
 
 
