@@ -137,10 +137,12 @@ SENTENCES = [
     (
         line(
             replace(
-                prints("other"), match=None, evidence="judged by a person (ann, 2026-11-27) to be of something else"
+                prints("other"),
+                match=None,
+                evidence="judged by a person (ann, 2026-11-27) to be about something other than the report",
             )
         ),
-        "The script, which a reader says is of something else than the report, ends without an error on all 5 releases",
+        "The script, which a reader says is about something other than the report, ends without an error on all 5 releases",
     ),
     (line(GAP), "The report's script does not run on 2.7.1: it lacks torch.foo"),
     (

@@ -23,7 +23,7 @@ PASTED_LINES = 200
 LONGEST_CELL = 160
 LONGEST_ENDING = 24
 UNCONFIRMED = "?"
-MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "not found", None: ""}
+MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "no match", None: ""}
 """What a segment shows, beside the report."""
 
 

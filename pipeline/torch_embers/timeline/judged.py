@@ -47,7 +47,7 @@ def apply(connection: duckdb.DuckDBPyConnection, database: Path) -> None:
     for reading in judgements.script_readings(database):
         place: dict[str, Any] = {"repo": judgements.REPO, "number": reading.number, "script": reading.script}
         if not reading.speaks_of_report:
-            evidence = f"{JUDGED} {_who(reading)} to be of something else than the report"
+            evidence = f"{JUDGED} {_who(reading)} to be about something other than the report"
             connection.execute(_SILENCE, [*place.values(), evidence])
         elif reading.match and reading.match != "unclear":
             said = {"match": reading.match, "evidence": f"{JUDGED} {_who(reading)}", "version": reading.version}

@@ -183,12 +183,15 @@ def run(
     """
     with Runs(store, writer, machine, builds, jobs, progress) as runs:
         programs = runs.programs(wanted, shard)
+        confirmed = None
         try:
             count = runs.first(programs)
             stage.refresh(writer, wanted)
-            return count + runs.confirm(programs)
+            confirmed = runs.confirm(programs)
+            return count + confirmed
         finally:
-            stage.refresh(writer, wanted)
+            if confirmed != 0:  # runs were made since, or something ended this early
+                stage.refresh(writer, wanted)
 
 
 class Runs:

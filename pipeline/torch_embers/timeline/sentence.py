@@ -34,7 +34,7 @@ def sentence(timeline: Timeline) -> str:
     groups = _groups(timeline.segments)
     subject = f"The report is about {timeline.device}; on the CPU its script" if timeline.device else SUBJECT
     if any(segment.is_judged and segment.match is None for segment in timeline.segments):
-        subject = "The script, which a reader says is of something else than the report,"
+        subject = "The script, which a reader says is about something other than the report,"
     if not groups:
         count, why = len(_versions(timeline.segments)), _why_not(timeline.segments)
         where = f"runs on none of {count} releases" if count > 1 else f"does not run on {_span(timeline.segments)}"
