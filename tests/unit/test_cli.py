@@ -48,13 +48,20 @@ def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     done = run_embers("--help")
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("mine", "status", "export", "chain", "funnel"))
+    assert all(command in done.stdout for command in ("mine", "status", "report", "chain", "data"))
 
 
 NAMES_A_DATABASE = [
-    *("status", "funnel", "list", "cases", "chain 5", "link", "export --to out", "export --dataset out", "classify"),
-    *("evaluate", "label --annotator a", "similar 5", "search strides", "run", "minimize 5", "matrix"),
-    *("recheck", "show 5", "comment 5", "study tables --out out", "report --out out"),
+    *("status", "data funnel", "list", "list --cases", "chain 5", "data link", "data export --to out", "classify"),
+    *(
+        "data export --dataset out",
+        "research evaluate",
+        "data label --annotator a",
+        "search --like 5",
+        "search strides",
+    ),
+    *("run", "research minimize 5", "list --matrix"),
+    *("recheck", "show 5", "show --paste 5", "study tables --out out", "report --out out"),
 ]
 
 

@@ -224,7 +224,7 @@ def test_an_item_without_a_verdict_is_one_clean_line(tmp_path: Any) -> None:
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer, writer.transaction():
         pass
-    assert_clean_error(run_embers("second-opinion", "5", "--database", store.path), 3, "#5")
+    assert_clean_error(run_embers("show", "--paste", "5", "--database", store.path), 3, "#5")
 
 
 @pytest.mark.parametrize("order", ["Yn", "nY"])

@@ -163,7 +163,7 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
                     typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
     if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
         console.print_next(
-            f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
+            f"`embers show {numbers[0]}` prints all that is known of an item, `embers list --matrix` all verdicts"
         )
 
 
@@ -256,7 +256,7 @@ def minimize(
 
 
 def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
-    """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
+    """`embers research minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import reduction_sweep, show, state
@@ -375,7 +375,9 @@ def recheck(
         request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
         _compare_release(wanted, request, out, times=times, json=json)
     if times:
-        raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
+        raise InputError(
+            "--times goes with --release-candidate VERSION: `embers research perf` times calls over all builds"
+        )
 
     def tell(found: "Recheck") -> None:
         progress.stop()

@@ -72,7 +72,7 @@ def mine(
             from torch_embers.run import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
-                console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+                console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")

@@ -31,7 +31,7 @@ _LEADS = {
     "cannot be concluded": OPEN,
 }
 MADE_BY = (
-    "Made by a program (embers second-opinion) from stored runs. Whoever posts it has read it, and adds a conclusion "
+    "Made by a program (embers show --paste) from stored runs. Whoever posts it has read it, and adds a conclusion "
     "in words of their own."
 )
 KEY = (
@@ -41,7 +41,7 @@ KEY = (
     "failure, or the control shows it too rarely, so it may still be there."
 )
 SHOWN_COMMITS, SHOWN_SUBJECT, SHOWN_LIMITS = 3, 120, 3
-SHORT_BY = "(Made by a program, embers second-opinion, from stored runs. Whoever posts it has read it.)"
+SHORT_BY = "(Made by a program, embers show --paste, from stored runs. Whoever posts it has read it.)"
 _NUMBER = re.compile(r"#([1-9][0-9]*)")
 
 
@@ -264,7 +264,10 @@ def _of_cases(opinion: SecondOpinion) -> list[str]:
 def comment(opinion: SecondOpinion) -> str:
     """The runs on every release: of the script of the report and of each case, with command and code."""
     report = opinion.report
-    out = ["Runs of standalone scripts on released builds, written down by a program (embers comment):", ""]
+    out = [
+        "Runs of standalone scripts on released builds, written down by a program (embers show --paste --table):",
+        "",
+    ]
     if report.behaviour:
         out += [f"**{escaped(report.behaviour, LONGEST)}**", "", *folded(report.script, report.timeline)]
     for case in opinion.cases:
