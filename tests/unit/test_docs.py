@@ -118,3 +118,11 @@ def test_what_only_the_site_has_takes_the_place_of_its_line(monkeypatch: pytest.
     assert docs.filled(page).split("\n") == [
         *("before", "", "", "| a | b |", "| --- | ---: |", "| `#1\\|` | 2,000 |", "", "", "", "after", "")
     ]
+
+
+def test_messages_and_files_name_commands_that_exist() -> None:
+    files = [*(ROOT / "pipeline").rglob("*.*"), *(ROOT / "data").glob("*.toml"), ROOT / "Makefile"]
+    for path in files:
+        if path.suffix in {".py", ".sql", ".html", ".md", ".toml", ""} and path.parent.name != "migrations":
+            lines = INLINE.findall(path.read_text(encoding="utf-8"))
+            assert {line: found for line in lines if (found := unknown(line))} == {}, path

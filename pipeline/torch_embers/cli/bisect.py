@@ -144,10 +144,10 @@ def second_opinion(
     from torch_embers import settings
     from torch_embers.run import reports, second_opinion, second_opinion_text
 
-    wanted = settings.load(database=database, repo=repo)
-    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
     if short and table:
         raise InputError("--short and --table are two forms of the text: give one of them")
+    wanted = settings.load(database=database, repo=repo)
+    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
     form = (
         second_opinion_text.short if short else second_opinion_text.comment if table else second_opinion_text.markdown
     )
