@@ -90,7 +90,7 @@ def test_a_timeline_is_answered_by_its_sentence(database: Path) -> None:
 @pytest.mark.parametrize("number", [83149, 84577])
 def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
     [given] = map(answer, called(catalog_database, ("second_opinion", {"number": number})))
-    printed = run_embers("second-opinion", number, "--json", "--database", catalog_database)
+    printed = run_embers("show", "--paste", number, "--json", "--database", catalog_database)
     assert given == json.loads(printed.stdout)
     assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
 

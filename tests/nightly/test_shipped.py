@@ -93,7 +93,7 @@ def test_a_mined_database_holds_and_writes_all_shipped_verdicts(mined: Store, tm
     assert rows(mined.path, "SELECT DISTINCT provenance FROM statuses") == [("shipped",)]
     assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
     assert shipped.refresh(mined) == 0, "loading again changes nothing"
-    assert run_embers("matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
+    assert run_embers("list", "--matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
     made = list(csv.DictReader((tmp_path / "m.csv").read_text().splitlines()))
     assert [row | {"seen": unguarded(row["seen"])} for row in made] == COMMITTED
 
@@ -159,7 +159,7 @@ def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_ma
             "INSERT INTO verdicts VALUES ('h', 'b', 'e', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '', "
             "NULL, now())"
         )
-    for command in (["matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
+    for command in (["list", "--matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
         assert_clean_error(run_embers(*command, "--database", path), 3, "older embers", "embers mine")
     assert run_embers("mine", "--source", "catalog", "--database", path).returncode == 0
     found = rows(path, "SELECT provenance, count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
@@ -192,7 +192,7 @@ def test_a_list_shows_an_own_verdict_only_where_it_decides(mined: Store, own: st
 
 
 def test_commands_name_where_shipped_verdicts_are_from(mined: Store) -> None:
-    for words in (("show", "84577"), ("comment", "84577"), ("matrix",)):
+    for words in (("show", "84577"), ("show", "--paste", "84577"), ("list", "--matrix")):
         done = run_embers(*words, "--database", mined.path)
         assert done.returncode == 0
         assert "shipped, on cpu, AMD EPYC" in done.stdout
@@ -236,7 +236,7 @@ def test_a_dataset_after_three_cases_has_all_shipped_verdicts_and_the_own_ones(
         connection.execute(
             f"UPDATE verdicts SET verdict = 'occurs' WHERE provenance = 'own' AND case_hash = {first}", names[:1]
         )
-    done = run_embers("export", "--dataset", tmp_path / "d", "--database", mined.path)
+    done = run_embers("data", "export", "--dataset", tmp_path / "d", "--database", mined.path)
     assert f"verdicts: 1 own, {DECIDED:,} shipped" in done.stdout
     found = pd.read_parquet(tmp_path / "d" / "data" / "verdicts.parquet")
     assert found.provenance.value_counts().to_dict() == {"shipped": COUNT, "own": 3}

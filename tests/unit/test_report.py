@@ -123,7 +123,7 @@ def test_a_folder_without_documentation_is_refused_before_anything_is_read(tmp_p
 
 
 def test_serving_needs_a_report(tmp_path: Path) -> None:
-    assert_clean_error(run_embers("serve", tmp_path), 3, "no report there")
+    assert_clean_error(run_embers("report", "--serve-existing", tmp_path), 3, "no report there")
 
 
 def test_similar_items_are_those_of_the_nearest_vectors() -> None:

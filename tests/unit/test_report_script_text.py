@@ -48,8 +48,8 @@ def test_the_verdict_of_a_case_stays_first_and_the_script_follows_with_its_chang
 
 def test_without_a_script_the_reason_is_the_answer_and_nothing_can_be_pasted(store: Store) -> None:
     assert shown(store, 5)[1] == "No script: the report holds no Python code"
-    for command in ("comment", "second-opinion"):
-        done = run_embers(command, 5, "--repo", "a/b", "--database", store.path)
+    for form in ([], ["--table"]):
+        done = run_embers("show", "--paste", *form, 5, "--repo", "a/b", "--database", store.path)
         assert_clean_error(done, 3, "nothing of a/b#5 ran: No script: the report holds no Python code")
 
 

@@ -17,6 +17,7 @@ from torch_embers.cli.options import (
     fraction,
     store_at,
 )
+from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
 OutOption = Annotated[Path | None, typer.Option(help="Also write the report as Markdown into this file.")]
@@ -78,9 +79,9 @@ def bisect(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Find the build since which a bug is there, or gone: by halves, with controls and a stated confidence.
+    """Find the build since which a bug is there, or gone.
 
-    Exit code 11 if it cannot be told.
+    By halves, with controls and a stated confidence. Exit code 11 if it cannot be told.
     """
     from torch_embers import console, settings
     from torch_embers.builds.install import NIGHTLY
@@ -130,18 +131,27 @@ def second_opinion(
     short: Annotated[
         bool, typer.Option("--short", help="In the form of the comment that PyTorch's triage skill writes.")
     ] = False,
+    table: Annotated[bool, typer.Option("--table", help="The runs of every release as a table.")] = False,
     out: OutOption = None,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print what a triager can paste under "does this still occur?": evidence, control, limits. It is never posted."""
+    """Print the answer as text to paste into the item.
+
+    It has evidence, control and limits. Embers never posts it.
+    """
     from torch_embers import settings
     from torch_embers.run import reports, second_opinion, second_opinion_text
 
+    if short and table:
+        raise InputError("--short and --table are two forms of the text: give one of them")
     wanted = settings.load(database=database, repo=repo)
     opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    text = (second_opinion_text.short if short else second_opinion_text.markdown)(opinion)
+    form = (
+        second_opinion_text.short if short else second_opinion_text.comment if table else second_opinion_text.markdown
+    )
+    text = form(opinion)
     if out is not None:
         reports.write(out, text.encode())
     if json:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def doctor(json: JsonOption = False) -> None:
-    """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    """Prove on this machine every guarantee that the sandbox gives."""
     from torch_embers import console
     from torch_embers.sandbox import doctor as examining
 
@@ -93,10 +93,10 @@ def run(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Run cases in the sandbox and say whether each bug occurs; run the scripts of reports and say what they do.
+    """Run cases and scripts of reports and say which bugs occur.
 
-    An item by number: its cases (k of n runs, control, detectable rate), and what the script of its report does on all
-    builds.
+    All runs are in the sandbox. An item by number: its cases (k of n runs, control, detectable rate), and what the
+    script of its report does on all builds.
     """
     from torch_embers import settings
     from torch_embers.run import command, report_scripts
@@ -163,7 +163,7 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
                     typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
     if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
         console.print_next(
-            f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
+            f"`embers show {numbers[0]}` prints all that is known of an item, `embers list --matrix` all verdicts"
         )
 
 
@@ -174,7 +174,10 @@ def merge(
     out: Annotated[Path, typer.Option(help="Where journals of hunts are brought.")] = Path("hunt"),
     database: DatabaseOption = None,
 ) -> None:
-    """Bring what other machines ran into the database; what it has already is not added again."""
+    """Bring what other machines ran into the database.
+
+    What it has already is not added again.
+    """
     from torch_embers.run import hunt, state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
@@ -233,7 +236,10 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make the script of a report small in the sandbox, keeping what it does on both sides of its newest flip."""
+    """Make the script of a report small.
+
+    What it does on both sides of its newest flip stays. It runs in the sandbox.
+    """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
@@ -250,7 +256,7 @@ def minimize(
 
 
 def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
-    """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
+    """`embers research minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import reduction_sweep, show, state
@@ -312,7 +318,10 @@ def judge(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Say of a report's script what a program cannot: it counts from then on in statuses, labels, pages and tables."""
+    """Say of a report's script what a program cannot.
+
+    It counts from then on in statuses, labels, pages and tables.
+    """
     from torch_embers import judgements, settings
     from torch_embers.run import judging
 
@@ -352,9 +361,10 @@ def recheck(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Re-check bugs and print what changed since last time: came back, fixed, closed but there, open but gone.
+    """Re-check bugs and print what changed since last time.
 
-    Statuses refer to the newest of the builds. Exit code 10 if there is something to tell.
+    What changed: came back, fixed, closed but there, open but gone. Statuses refer to the newest of the builds. Exit
+    code 10 if there is something to tell.
     """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
@@ -365,7 +375,9 @@ def recheck(
         request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
         _compare_release(wanted, request, out, times=times, json=json)
     if times:
-        raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
+        raise InputError(
+            "--times goes with --release-candidate VERSION: `embers research perf` times calls over all builds"
+        )
 
     def tell(found: "Recheck") -> None:
         progress.stop()
@@ -424,7 +436,7 @@ def show_item(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print all that is known of an item, the verdict on the newest build first: facts, labels, links, cases."""
+    """Print all that is known of an item, the answer first."""
     from torch_embers import packages, settings
     from torch_embers.run import show
     from torch_embers.run.item_report import report_of
@@ -447,17 +459,3 @@ def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":
     from torch_embers.search.duplicates import possible_duplicates
 
     return possible_duplicates(store, repo, number)
-
-
-def comment(
-    number: NumberArgument,
-    repo: RepoOption = None,
-    database: DatabaseOption = None,
-) -> None:
-    """Print a table of versions with environment and command, to paste into the item. It is never posted."""
-    from torch_embers import settings
-    from torch_embers.run import second_opinion, second_opinion_text
-
-    wanted = settings.load(database=database, repo=repo)
-    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    typer.echo(second_opinion_text.comment(opinion))

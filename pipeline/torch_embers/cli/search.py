@@ -29,7 +29,7 @@ def similar(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that are nearest to an item in meaning and words, with state and newest verdict."""
+    """List the items that are nearest to the item of this number."""
     from torch_embers import settings
     from torch_embers.search import command, show
 
@@ -50,7 +50,10 @@ def search(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that are nearest to some words in meaning and words, with state and newest verdict."""
+    """List the items that are nearest to some words.
+
+    Nearest in meaning and words; each has its state and newest verdict.
+    """
     from torch_embers.search import command, show
 
     store = store_at(database)

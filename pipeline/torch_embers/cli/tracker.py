@@ -72,7 +72,7 @@ def mine(
             from torch_embers.run import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
-                console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+                console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")
@@ -83,7 +83,7 @@ def status(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Show what the database holds, how fresh it is, and what its cases say."""
+    """Show what the database holds and how fresh it is."""
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
@@ -104,7 +104,7 @@ def export(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Write the tables as files for other tools, or a dataset that can be cited."""
+    """Write the tables as files, or a dataset that can be cited."""
     from torch_embers.store import show as store_show
 
     if dataset is not None:
@@ -128,7 +128,7 @@ def chain(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
+    """Print what reverts, relands, fixes or supersedes an item."""
     from torch_embers import console, settings
     from torch_embers.link.chain import as_mapping, render
     from torch_embers.link.show import chain_of
@@ -144,7 +144,10 @@ def chain(
 
 
 def link(database: DatabaseOption = None) -> None:
-    """Find links and components in the texts that changed since the last time; `embers mine` does it by itself."""
+    """Find links and components in texts that changed.
+
+    `embers mine` does it by itself.
+    """
     from torch_embers import console
     from torch_embers.link.stage import link_changed
 
@@ -153,7 +156,10 @@ def link(database: DatabaseOption = None) -> None:
 
 
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
-    """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
+    """Count the stages of the study beside the study's own counts.
+
+    The stages: closed, bug-reporting, patched.
+    """
     from torch_embers.store import show as store_show
 
     with store_at(database).read() as connection:

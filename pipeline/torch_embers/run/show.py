@@ -94,7 +94,7 @@ def print_reduction(made: Reduction) -> None:
 
 
 def print_minimized(reached: Minimized, place: int, total: int) -> None:
-    """Print what became of one script of `embers minimize --all`, with its place among those that are tried."""
+    """Print what became of one script of `embers research minimize --all`, with its place among those tried."""
     line = Text(f"{place}/{total} ", style="dim")
     if (made := reached.made) is None:
         line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
@@ -104,7 +104,7 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
 
 
 def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
-    """Print a summary of `embers minimize --all`."""
+    """Print a summary of `embers research minimize --all`."""
     made = [one.made for one in reached if one.made is not None]
     before, after = sum(one.before for one in made), sum(one.after for one in made)
     sizes = f", {before:,} characters to {after:,}" if made else ""
