@@ -18,8 +18,8 @@ from torch_embers.escaping import unguarded
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
+from torch_embers.run.item_report import report_of
 from torch_embers.run.ledger import Ledger
-from torch_embers.run.second_opinion import of_item
 from torch_embers.store import schema
 from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.store.records import Batch, Item
@@ -317,14 +317,14 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
             connection.execute(
                 "INSERT INTO bisection_commits VALUES ('s', 0, 0, 'aa', '', 'Mend', 9, [83149], [], ['a.cpp'], true)"
             )
-    made = of_item(store, "pytorch/pytorch", 83149)
-    found = made.cases[0].bisected
-    assert found is not None
-    assert made.conclusion == "no longer seen"
-    assert (found.text, found.between, found.total) == ("Of now.", ("2.2.2", "2.3.1"), 700)
-    assert [(one["pull"], one["files"]) for one in found.naming] == [(9, ["a.cpp"])]
+    made = report_of(store, "pytorch/pytorch", 83149)
+    assert made.answer is not None
+    assert (made.answer.closable, made.answer.rule) == ("yes", "case_gone")
+    assert [(found["text"], found["fixes"]) for found in made.bisections] == [("Of now.", [9])]
     with store.writer("test") as writer, writer.transaction() as connection:
         newest = "(SELECT build FROM builds WHERE version LIKE '2.15.0%')"
         of_case = "(SELECT case_hash FROM cases WHERE name = ?)"
         connection.execute(f"DELETE FROM verdicts WHERE build IN {newest} AND case_hash IN {of_case}", [name])
-    assert of_item(store, "pytorch/pytorch", 83149).conclusion == "cannot be concluded"
+    left = report_of(store, "pytorch/pytorch", 83149).answer
+    assert left is not None
+    assert left.rule == "case_undecided"

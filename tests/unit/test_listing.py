@@ -25,7 +25,7 @@ from torch_embers.builds.registry import Build
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
-from torch_embers.run import release, reports, second_opinion, second_opinion_text
+from torch_embers.run import release, reports
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.fix_tests.report import Yield
 from torch_embers.run.hunt import Hunted
@@ -145,9 +145,6 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
-    "embers show --paste": lambda: second_opinion_text.as_table(
-        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=(), timeline=None))
-    ),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),

@@ -95,7 +95,7 @@ class Group(NamedTuple):
 COMMANDS: dict[str, dict[str, Callable[..., None] | Group]] = {
     "Look up": {
         "show": runs.show_item,
-        "show --paste": bisect.second_opinion,
+        "show --paste": bisect.paste,
         "list": listing.list_items,
         "list --cases": listing.list_cases,
         "list --matrix": runs.matrix,
@@ -156,7 +156,7 @@ FORMER = {
     "matrix": "list --matrix",
     "similar": "search --like",
     "second-opinion": "show --paste",
-    "comment": "show --paste --table",
+    "comment": "show --paste",
     "serve": "report --serve-existing",
     "label": "data label",
     "judge": "data judge",

@@ -8,16 +8,15 @@ import typer
 
 from torch_embers.cli.options import (
     DatabaseOption,
+    ItemArgument,
     JobsOption,
     JsonOption,
     MarginOption,
-    NumberArgument,
     RepoOption,
     UnsandboxedOption,
     fraction,
     store_at,
 )
-from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
 OutOption = Annotated[Path | None, typer.Option(help="Also write the report as Markdown into this file.")]
@@ -126,35 +125,23 @@ def bisect(
     raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
 
 
-def second_opinion(
-    number: NumberArgument,
-    short: Annotated[
-        bool, typer.Option("--short", help="In the form of the comment that PyTorch's triage skill writes.")
-    ] = False,
-    table: Annotated[bool, typer.Option("--table", help="The runs of every release as a table.")] = False,
+def paste(
+    item: ItemArgument,
     out: OutOption = None,
     repo: RepoOption = None,
-    json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste into the item.
 
-    It has evidence, control and limits. Embers never posts it.
+    With every release and the whole scripts. Embers never posts it.
     """
     from torch_embers import settings
-    from torch_embers.run import reports, second_opinion, second_opinion_text
+    from torch_embers.normalize import item_named
+    from torch_embers.run import paste, reports
+    from torch_embers.run.item_report import report_of
 
-    if short and table:
-        raise InputError("--short and --table are two forms of the text: give one of them")
     wanted = settings.load(database=database, repo=repo)
-    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    form = (
-        second_opinion_text.short if short else second_opinion_text.comment if table else second_opinion_text.markdown
-    )
-    text = form(opinion)
+    text = paste.text(report_of(store_at(wanted.database), *item_named(item, wanted.repo)))
     if out is not None:
         reports.write(out, text.encode())
-    if json:
-        print_json(second_opinion_text.as_table(opinion))
-    else:
-        typer.echo(text)
+    typer.echo(text)

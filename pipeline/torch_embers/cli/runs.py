@@ -11,9 +11,10 @@ import typer
 from torch_embers.cli.options import (
     AddressOption,
     DatabaseOption,
+    ItemArgument,
+    ItemsArgument,
     JobsOption,
     JsonOption,
-    NumberArgument,
     RepoOption,
     ShardOption,
     StateOption,
@@ -295,7 +296,7 @@ def matrix(
 
 
 def judge(
-    number: NumberArgument,
+    item: ItemArgument,
     reason: Annotated[str, typer.Option(help="Why, in your own words; quote nothing of the report.")],
     right_script: Annotated[
         Literal["yes", "no", "unclear"] | None, typer.Option(help="Is the script the one that the report is about?")
@@ -323,12 +324,14 @@ def judge(
     It counts from then on in statuses, labels, pages and tables.
     """
     from torch_embers import judgements, settings
+    from torch_embers.normalize import item_named
     from torch_embers.run import judging
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     answers = judging.Answers(right_script, match, relation, on, reason, annotator)
-    rows = judging.judge(store, wanted.repo, number, answers)
+    home, number = item_named(item, wanted.repo)
+    rows = judging.judge(store, home, number, answers)
     if json:
         print_json([row.model_dump(exclude_defaults=True) for row in rows])
         return
@@ -431,28 +434,35 @@ def _compare_release(
 
 
 def show_item(
-    number: NumberArgument,
+    items: ItemsArgument,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print all that is known of an item, the answer first."""
     from torch_embers import packages, settings
+    from torch_embers.normalize import item_named
     from torch_embers.run import show
     from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
-    report = report_of(store, wanted.repo, number)
-    near = _possible_duplicates(store, wanted.repo, number) if packages.installed("classify") else []
-    if json:
-        print_json(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})
-        return
-    show.print_item(report)
-    if near:
-        from torch_embers.search.show import print_duplicates
+    rows = []
+    for place, item in enumerate(item_named(text, wanted.repo) for text in items):
+        report = report_of(store, *item)
+        near = _possible_duplicates(store, *item) if packages.installed("classify") else []
+        rows.append(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})
+        if json:
+            continue
+        if place:
+            typer.echo()
+        show.print_item(report)
+        if near:
+            from torch_embers.search.show import print_duplicates
 
-        print_duplicates(near)
+            print_duplicates(near)
+    if json:
+        print_json(rows if len(rows) > 1 else rows[0])
 
 
 def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
-from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
 from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
@@ -14,7 +14,10 @@ from torch_embers.json_output import print_json
 def mine(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
+        typer.Argument(
+            metavar="[ITEM|PATH]...",
+            help="Items (7, #7, an address) to fetch; or files (jsonl, archive; globs and URLs too) or a clone (git).",
+        ),
     ] = None,
     repo: RepoOption = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
@@ -47,12 +50,19 @@ def mine(
     from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
+    from torch_embers.normalize import item_of
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
 
     if fix_tests and (source != "git" or len(paths or ()) != 1):
         raise InputError("--fix-tests reads a clone: give it as `embers mine --source git CLONE --fix-tests`")
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
+    items = [item_of(path, wanted.repo) for path in paths or ()]
+    if named := [item for item in items if item is not None]:
+        if len(named) < len(items) or refresh is not None or len({home for home, _ in named}) > 1:
+            raise InputError("items are fetched by themselves: of one repository, without files and without --refresh")
+        wanted = settings.load(database=database, repo=named[0][0], api_url=api_url, max_wait=max_wait)
+        paths, refresh = None, ",".join(str(number) for _, number in named)
     request = plan.Request(
         source=source,
         paths=tuple(paths or ()),
@@ -123,7 +133,7 @@ def export(
 
 
 def chain(
-    number: NumberArgument,
+    item: ItemArgument,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
@@ -132,9 +142,10 @@ def chain(
     from torch_embers import console, settings
     from torch_embers.link.chain import as_mapping, render
     from torch_embers.link.show import chain_of
+    from torch_embers.normalize import item_named
 
     wanted = settings.load(database=database, repo=repo)
-    tree = chain_of(store_at(wanted.database), wanted.repo, number)
+    tree = chain_of(store_at(wanted.database), *item_named(item, wanted.repo))
     if json:
         print_json(as_mapping(tree))
         return

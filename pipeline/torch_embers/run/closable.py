@@ -158,7 +158,8 @@ def _gone(facts: dict[str, dict[str, Any]]) -> bool:
 
 def _of_cases(report: ItemReport, release: str) -> Iterator[Fact]:
     readings = readings_of(report.repo, report.number)
-    own, others = [], []
+    own: list[str] = []
+    others: list[str] = []
     for case in report.cases:
         reading = readings.get(case["name"])
         speaks = speaks_of(case["relation"], case["origin"]) == "report" and (reading is None or reading.decides)

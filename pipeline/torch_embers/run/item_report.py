@@ -239,8 +239,19 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     made = {}
     for key in sorted({*facts, *cases, *own, *fix_tests}):
         verdicts = [entry for case in cases[key] for entry in by_case[case["name"]]]
-        known = (cases[key], scripts.get(key), own.get(key), statuses[key], verdicts, _read_by(fix_tests[key], readers))
-        made[key] = ItemReport(*key, facts.get(key, {}), (), (), links[key], *known)
+        made[key] = ItemReport(
+            *key,
+            facts=facts.get(key, {}),
+            gold=(),
+            predictions=(),
+            links=links[key],
+            cases=cases[key],
+            script=scripts.get(key),
+            timeline=own.get(key),
+            statuses=statuses[key],
+            verdicts=verdicts,
+            fix_tests=_read_by(fix_tests[key], readers),
+        )
     release = newest_release([entry for entries in by_case.values() for entry in entries], own.values())
     asked = {key: closable(one, release, lambda *other: made.get(other)) for key, one in made.items()}
     return {

@@ -33,6 +33,10 @@ _KEY = (
     "control's build does. `not_seen`: clean runs, but nothing shows that they would have seen it."
 )
 _NO_FIX = "Clean runs do not say that it was fixed, nor by which change."
+_ELSEWHERE = (
+    "the control ran on another kind of machine than the newest release. Another kernel, and no fix, may be why it is "
+    "not seen."
+)
 _HEAD = ("script", "PyTorch", "result", "runs", "control", "what was seen")
 
 
@@ -92,10 +96,7 @@ def _limits(report: ItemReport) -> Iterator[str]:
             yield f"{case['name']}: another input than the report's."
         newest = [entry for entry in preferred(report.verdicts) if entry.case == case["name"]][-1:]
         if any(_control_elsewhere(report, entry) for entry in newest if entry.verdict == "absent"):
-            yield (
-                f"{case['name']}: the control ran on another kind of machine than the newest release. Another kernel, and no "
-                "fix, may be why it is not seen."
-            )
+            yield f"{case['name']}: {_ELSEWHERE}"
     for found in report.bisections:
         named = " and ".join(f"#{number}" for number in found["fixes"] or ())
         yield f"Bisection of {found['subject']}: {found['text']}{f'; named there as the fix: {named}' if named else ''}"
