@@ -101,6 +101,14 @@ def example(line: str, first: str = "", last: str = "") -> None:
     show(fenced(f"$ embers {line}\n{shown}", "console"))
 
 
+def closable() -> None:
+    """The rules of data/closable.toml in the order in which they are asked."""
+    from torch_embers.run.closable import rules
+
+    columns = [("closable", False), ("because", False)]
+    show(markdown_table(columns, [(rule.closable, rule.because) for rule in rules()]))
+
+
 def source(path: str) -> None:
     """A whole file of the checkout."""
     show(fenced((ROOT / path).read_text(encoding="utf-8"), Path(path).suffix.replace(".py", ".python")[1:]))

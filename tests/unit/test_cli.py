@@ -84,7 +84,7 @@ def test_a_former_name_works_and_says_the_new_one_once(former: str) -> None:
         ("cases --limit 1 pt84577", "list pt84577 --limit 1 --cases"),
         ("funnel --json", "data funnel --json"),
         ("similar -k 0 67513", "search 67513 -k 0 --like"),
-        ("comment 4", "show 4 --paste --table"),
+        ("comment 4", "show 4 --paste"),
     ],
 )
 def test_options_of_a_former_name_are_those_of_the_new_one(catalog_template: Path, former: str, today: str) -> None:
@@ -97,7 +97,6 @@ def test_options_of_a_former_name_are_those_of_the_new_one(catalog_template: Pat
 def test_a_form_of_a_command_has_options_of_its_own() -> None:
     for words in (("list", "--cases", "--state", "open"), ("list", "--csv", "m.csv"), ("list", "--cases", "--matrix")):
         assert run_embers(*words).returncode == 2
-    assert_clean_error(run_embers("show", "--paste", 5, "--short", "--table"), 3, "--short and --table")
 
 
 NAMES_A_DATABASE = [

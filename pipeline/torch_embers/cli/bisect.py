@@ -129,6 +129,8 @@ def paste(
     item: ItemArgument,
     out: OutOption = None,
     repo: RepoOption = None,
+    _short: Annotated[bool, typer.Option("--short", hidden=True)] = False,
+    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste into the item.
@@ -141,7 +143,11 @@ def paste(
     from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    text = paste.text(report_of(store_at(wanted.database), *item_named(item, wanted.repo)))
+    report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))
+    text = paste.text(report)
     if out is not None:
         reports.write(out, text.encode())
-    typer.echo(text)
+    if json:
+        print_json(report.row())
+    else:
+        typer.echo(text, nl=False)
