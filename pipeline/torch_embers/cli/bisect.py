@@ -129,8 +129,12 @@ def paste(
     item: ItemArgument,
     out: OutOption = None,
     repo: RepoOption = None,
-    _short: Annotated[bool, typer.Option("--short", hidden=True)] = False,
-    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
+    _short: Annotated[
+        bool, typer.Option("--short", hidden=True, help="Of the former name; there is one form.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", hidden=True, help="Of the former name: as `embers show --json`.")
+    ] = False,
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste into the item.
