@@ -137,10 +137,7 @@ def second_opinion(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print the answer as text to paste into the item.
-
-    It has evidence, control and limits. Embers never posts it.
-    """
+    """Print the answer as text to paste; it is never posted."""
     from torch_embers import settings
     from torch_embers.run import reports, second_opinion, second_opinion_text
 
