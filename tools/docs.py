@@ -100,6 +100,16 @@ def example(line: str, first: str = "", last: str = "") -> None:
     show(fenced(f"$ embers {line}\n{shown}", "console"))
 
 
+def program(*lines: str) -> None:
+    """Lines of Python with the value of the last one behind it, as the installed torch gives it."""
+    import torch
+
+    names = {"torch": torch}
+    exec("\n".join(lines[:-1]), names)  # noqa: S102 - our own pages
+    value = eval(lines[-1], names)  # noqa: S307 - our own pages
+    show(fenced("\n".join((*lines[:-1], f"{lines[-1]}  # {value}")), "python"))
+
+
 def closable() -> None:
     """The rules of data/closable.toml in the order in which they are asked."""
     from torch_embers.run.closable import rules
