@@ -53,7 +53,7 @@ def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
 
 NAMES_A_DATABASE = [
     *("status", "funnel", "list", "cases", "chain 5", "link", "export --to out", "export --dataset out", "classify"),
-    *("evaluate", "label --annotator a", "similar 5", "search strides", "run", "minimize 5", "matrix"),
+    *("evaluate", "label export s.csv", "similar 5", "search strides", "run", "minimize 5", "matrix"),
     *("recheck", "show 5", "comment 5", "study tables --out out", "report --out out"),
 ]
 
