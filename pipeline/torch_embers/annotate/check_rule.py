@@ -7,8 +7,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
-
 from torch_embers import resources, toml_models
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.label_model import Accuracy, estimate
@@ -34,7 +32,7 @@ _ITEMS = (
 class RuleFile(toml_models.Entry):
     """The rules of a file."""
 
-    function: tuple[AnyFunction, ...] = Field(min_length=1)
+    function: tuple[AnyFunction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,9 @@ def read(path: Path) -> Labeller:
 def _problems(data: Mapping[str, Any], taxonomy: Taxonomy) -> Iterator[str]:
     unknown = sorted(data.keys() - LabellingFile.model_fields.keys())
     yield from (f"{key}: rules stand in [[function]] tables" for key in unknown)
-    entries = data.get("function", ())
+    if not (entries := data.get("function")):
+        yield "no rule is here: write a [[function]] table"
+        return
     yield from toml_models.problems(RuleFile, {"function": entries})
     tables = [entry if isinstance(entry, dict) else {} for entry in entries] if isinstance(entries, list) else []
     ids = Counter(str(entry["id"]) for entry in tables if "id" in entry)

@@ -45,7 +45,9 @@ def import_sheet(store: Store, path: Path, annotator: str) -> None:
         out.print(f"nothing is filled in in {plain(path)}: nothing was written")
         return
     labels, items = sheet.keep(store, filled, annotator), len(filled.rows)
-    out.print(f"{labels:,} labels of {items:,} items by {plain(annotator)}; {filled.unfilled:,} rows are not filled in")
+    out.print(
+        f"{labels:,} labels of {items:,} items by {plain(annotator)}; rows without an answer: {filled.unfilled:,}"
+    )
     print_next("`embers classify --train` learns from them, `embers evaluate` says how far annotators agree")
 
 

@@ -130,7 +130,7 @@ def label(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items by hand in a spreadsheet, the most useful first; try labelling rules."""
+    """Label items in a CSV file, the most useful first, or try labelling rules."""
     store = store_at(database)
     if errors:
         packages.require("classify", "classification needs")
