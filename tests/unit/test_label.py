@@ -64,7 +64,7 @@ def store(template: Path, database: Path) -> Store:
 
 
 def label(store: Store, *words: object) -> Ended:
-    return run_embers("label", *words, "--database", store.path)
+    return run_embers("data", "label", *words, "--database", store.path)
 
 
 def exported(store: Store, path: Path, *words: object) -> list[dict[str, str]]:

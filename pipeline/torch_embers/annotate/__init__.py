@@ -1,1 +1,1 @@
-"""`embers label`: sheets of items that people label, and checks of labelling rules."""
+"""`embers data label`: sheets of items that people label, and checks of labelling rules."""

@@ -173,7 +173,7 @@ def read(store: Store, path: Path) -> Sheet:
     taxonomy = Taxonomy.load()
     lines = _lines(path)
     if not lines:
-        raise InputError(f"{path} is empty: `embers label export FILE.csv` writes a sheet to fill in")
+        raise InputError(f"{path} is empty: `embers data label export FILE.csv` writes a sheet to fill in")
     header = [name.strip().lower() for name in lines[0][1]]
     schemes = tuple(name for name in taxonomy.schemes if name in header)
     answered = [name in (*schemes, NOTE) for name in header]
@@ -336,7 +336,7 @@ def keep(store: Store, sheet: Sheet, annotator: str) -> int:
     who = {"annotator": annotator, "kind": HUMAN}
     gone: list[tuple[str, int, str]] = []
     made: list[dict[str, Any]] = []
-    with store.writer("embers label import") as writer, writer.transaction() as connection:
+    with store.writer("embers data label import") as writer, writer.transaction() as connection:
         before: dict[Item, list[Label]] = defaultdict(list)
         said_before = connection.execute(_BEFORE, who | {"schemes": list(taxonomy.schemes)}).fetchall()
         for repo, number, scheme, value in said_before:

@@ -1,4 +1,4 @@
-"""What `embers label` does and prints."""
+"""What `embers data label` does and prints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def export_sheet(
         out.print(f"  {name}: {', '.join(taxonomy.scheme(name).names())}")
     print_next(
         f"fill in rows (a memory type only under memory, {sheet.UNDECIDED} where the report does not tell), then "
-        f"`embers label import {path} --annotator NAME`"
+        f"`embers data label import {path} --annotator NAME`"
     )
 
 
@@ -48,7 +48,7 @@ def import_sheet(store: Store, path: Path, annotator: str) -> None:
     out.print(
         f"{labels:,} labels of {items:,} items by {plain(annotator)}; rows without an answer: {filled.unfilled:,}"
     )
-    print_next("`embers classify --train` learns from them, `embers evaluate` says how far annotators agree")
+    print_next("`embers classify --train` learns from them, `embers research evaluate` says how far annotators agree")
 
 
 def print_rules(store: Store, path: Path) -> None:

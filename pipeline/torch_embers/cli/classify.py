@@ -25,7 +25,10 @@ def classify(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label every item with the study's taxonomy; abstain below the confidence threshold."""
+    """Label every item with the study's taxonomy.
+
+    Below the confidence threshold it abstains.
+    """
     packages.require("classify", "classification needs")
     from torch_embers import console, settings
     from torch_embers.classify import command
@@ -65,7 +68,10 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
+    """Measure the classifier beside plain baselines.
+
+    On the gold labels, or on any CSV files; every figure has its interval.
+    """
     packages.require("classify", "classification needs")
     if tune:
         packages.require("tune", "tuning an encoder needs")
@@ -104,7 +110,7 @@ def evaluate(
 
 
 class LabelAction(StrEnum):
-    """What `embers label` does."""
+    """What `embers data label` does."""
 
     EXPORT, IMPORT, CHECK_RULE = "export", "import", "check-rule"
 
@@ -130,7 +136,10 @@ def label(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items in a CSV file, the most useful first, or try labelling rules."""
+    """Label items in a CSV file, or try labelling rules.
+
+    The items that are most useful to label come first.
+    """
     store = store_at(database)
     if errors:
         packages.require("classify", "classification needs")
