@@ -137,10 +137,7 @@ def paste(
     ] = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print the answer as text to paste into the item.
-
-    With every release and the whole scripts. Embers never posts it.
-    """
+    """Print the answer as text to paste, with every release and the whole scripts; it is never posted."""
     from torch_embers import settings
     from torch_embers.normalize import item_named
     from torch_embers.run import paste, reports

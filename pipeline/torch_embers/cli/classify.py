@@ -25,10 +25,7 @@ def classify(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label every item with the study's taxonomy.
-
-    Below the confidence threshold it abstains.
-    """
+    """Label every item with the study's taxonomy."""
     packages.require("classify", "classification needs")
     from torch_embers import console, settings
     from torch_embers.classify import command
@@ -68,10 +65,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside plain baselines.
-
-    On the gold labels, or on any CSV files; every figure has its interval.
-    """
+    """Measure the classifier beside baselines, on gold or CSV files."""
     packages.require("classify", "classification needs")
     if tune:
         packages.require("tune", "tuning an encoder needs")
@@ -136,10 +130,7 @@ def label(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items in a CSV file, or try labelling rules.
-
-    The items that are most useful to label come first.
-    """
+    """Label items in a CSV file, or try labelling rules."""
     store = store_at(database)
     if errors:
         packages.require("classify", "classification needs")
