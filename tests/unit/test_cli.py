@@ -103,7 +103,7 @@ NAMES_A_DATABASE = [
     *(
         "data export --dataset out",
         "research evaluate",
-        "data label --annotator a",
+        "data label export s.csv",
         "search --like 5",
         "search strides",
     ),

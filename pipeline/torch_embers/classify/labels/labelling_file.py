@@ -124,7 +124,6 @@ class Assumed(Entry):
 
     label: Accuracy
     keyword: Accuracy
-    annotator: Accuracy
     execution: Accuracy
 
 
