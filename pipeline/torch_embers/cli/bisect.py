@@ -141,7 +141,7 @@ def paste(
     from torch_embers import settings
     from torch_embers.normalize import item_named
     from torch_embers.run import paste, reports
-    from torch_embers.run.item_report import report_of
+    from torch_embers.run.item_evidence import report_of
 
     wanted = settings.load(database=database, repo=repo)
     report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))

@@ -424,7 +424,7 @@ def show_item(
     from torch_embers import packages, settings
     from torch_embers.normalize import item_named
     from torch_embers.run import show
-    from torch_embers.run.item_report import report_of
+    from torch_embers.run.item_evidence import report_of
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
