@@ -131,9 +131,10 @@ def label(
     database: DatabaseOption = None,
 ) -> None:
     """Label items in a CSV file, or try labelling rules."""
-    store = store_at(database)
     if errors:
         packages.require("classify", "classification needs")
+    store = store_at(database)
+    if errors:
         from torch_embers.classify import command
         from torch_embers.classify import show as classify_show
         from torch_embers.classify.suspects import suspects
