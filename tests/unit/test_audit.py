@@ -322,6 +322,8 @@ HIDDEN = "s.masked_fill(m, float('-inf'))"
         (HEAD + "torch.narrow_copy(x, 0, 1, 2)", OUT, None),
         (HEAD + "x.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
         (HEAD + "x.permute(0, 3, 1, 2).to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
+        (HEAD + "x = 2 * torch.zeros(3, 3)\nx.to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
+        (HEAD + "x = torch.zeros(3, 3).t()\nx.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
         (HEAD + "x.to(memory_format=torch.preserve_format)\ntorch.contiguous_format", FORMAT, None),
         # dtypes
         (HEAD + "F.normalize(x.half())\ntorch.float16", NORMALIZE, "high"),

@@ -482,9 +482,13 @@ def _has(call: Shown, needed: Mapping[str, Sequence[str]]) -> bool:
 
 
 def _meets(facts: Facts, wanted: Sequence[str]) -> bool:
-    """Whether an argument has one of some facts; half of a causal mask is open, so it hides no row."""
-    met = {fact for fact in wanted if (fact[4:] not in facts if fact.startswith("not ") else fact in facts)}
-    return bool(met if "triangular" not in facts else met - {"-inf", "bool"})
+    """Whether an argument has one of some facts, and none that must be missing.
+
+    Half of a causal mask is open, so it hides no row.
+    """
+    missing = {fact.removeprefix("not ") for fact in wanted if fact.startswith("not ")}
+    met = facts & set(wanted) - ({"-inf", "bool"} if "triangular" in facts else set())
+    return not facts & missing and bool(met or missing)
 
 
 def _may_meet(use: Use, rule: Rule) -> bool:

@@ -5,7 +5,7 @@ same file gets what its calls there give it; what comes from elsewhere is taken 
 where the text shows it. Words of facts:
 
 - ``float16``, ``bfloat16``, ... : a dtype; ``complex`` for all complex ones
-- ``transposed``, ``expanded``, ``strided`` (skips elements), ``overlapping``, ``channels_last``: a layout
+- ``transposed``, ``expanded``, ``strided`` (skips elements), ``overlapping``, ``channels_last``, ``dense``: a layout
 - ``permuted images``: four axes or more in another order
 - ``-inf``, ``inf``: may hold it; ``triangular``: only on one side of the diagonal, as in a causal mask
 - ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
@@ -41,7 +41,7 @@ DTYPES = {
     **dict.fromkeys(("complex32", "complex64", "complex128", "chalf", "cfloat", "cdouble"), "complex"),
 }
 """Names of torch for a dtype, and methods that convert to it."""
-LAYOUTS = frozenset({"permuted images", "transposed", "expanded", "strided", "overlapping", "channels_last"})
+LAYOUTS = frozenset({"dense", "permuted images", "transposed", "expanded", "strided", "overlapping", "channels_last"})
 INFINITE = frozenset({"-inf", "inf"})
 KINDS = frozenset(DTYPES.values())
 OPERATORS = {
@@ -497,6 +497,7 @@ def _returned(node: ast.Call, op: str, first: Facts, given: Sequence[Facts], key
 def _viewed(node: ast.Call, op: str, kept: Facts, layout: Facts) -> Facts:
     """The same numbers in another form."""
     does = OPERATORS[op]
+    layout -= {"dense"} if does != "views" else NOTHING
     if does == "transposes":
         axes = [ast.unparse(part) for part in node.args[-4:]]
         made = kept | {"channels_last" if op == "permute" and axes == COLUMNS_LAST else "transposed"}
@@ -517,7 +518,7 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
     if op in ("unfold", "as_strided") and len(given) > 2:
         return kept | {"overlapping"}
     made = {
-        "contiguous": kept | _memory_format(keywords),
+        "contiguous": kept | (_memory_format(keywords) or {"dense"}),
         "cpu": (kept | layout) - {"cuda"},
         "cuda": kept | layout | {"cuda"},
         "numpy": kept | layout | {"numpy"},
@@ -565,7 +566,7 @@ def _triangular(given: Sequence[Facts]) -> Facts:
 
 def _new(op: str, kept: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     dtype = keywords.get("dtype", NOTHING) & KINDS
-    made = frozenset({"tensor"}) | dtype
+    made = frozenset({"tensor", "dense"} if op not in LIKE else {"tensor"}) | dtype
     if op in ("tensor", "as_tensor"):
         made |= _infinite(given) | (frozenset().union(*given) & {"bool"} if not dtype else NOTHING)
     elif not dtype and op in LIKE:
@@ -602,6 +603,8 @@ def _arithmetic(sign: ast.operator, left: Facts, right: Facts) -> Facts:
         made |= right & KINDS
     if _is_number(right):
         made |= left & {"transposed", "channels_last"}
+    if not (left | right) & (LAYOUTS - {"dense"}):
+        made |= (left | right) & {"dense"}
     return made
 
 
