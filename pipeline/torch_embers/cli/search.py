@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torch_embers.cli.listing import ClassOption
+from torch_embers.cli.listing import ClassOption, UrlsOption
 from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def similar(
     classes: ClassOption = None,
     operator: OperatorOption = None,
     repo: RepoOption = None,
+    urls: UrlsOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -38,7 +39,7 @@ def similar(
     store = store_at(where.database)
     home, number = item_named(item, where.repo)
     wanted = _filter(home, state, label, classes, operator)
-    show.print_found(store, command.similar(store, home, number, k, wanted), as_json=json)
+    show.print_found(store, command.similar(store, home, number, k, wanted), as_json=json, urls=urls)
 
 
 def search(
@@ -49,6 +50,7 @@ def search(
     classes: ClassOption = None,
     operator: OperatorOption = None,
     repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    urls: UrlsOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -60,7 +62,7 @@ def search(
 
     store = store_at(database)
     wanted = _filter(repo, state, label, classes, operator)
-    show.print_found(store, command.search(store, text, k, wanted), as_json=json)
+    show.print_found(store, command.search(store, text, k, wanted), as_json=json, urls=urls)
 
 
 def _filter(repo: str | None, state: str | None, labels: Any, classes: Any, operator: str | None) -> "ItemFilter":

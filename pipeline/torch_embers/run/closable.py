@@ -30,6 +30,7 @@ Closable = Literal["yes", "no", "unknown"]
 Fact = tuple[str, dict[str, Any]]
 OCCURS = ("case_occurs", "script_occurs")
 """Rules that say that the bug is there."""
+_GONE = ("case_gone", "case_not_confirmed", "script_gone")
 _NO_TEXT = "no case, and no text of the report was mined"
 _CLOSED = {
     "fixed": ", although it was closed as fixed",
@@ -71,6 +72,16 @@ class Answer:
     def sentence(self) -> str:
         """The answer in one line."""
         return f"closable: {self.closable}, because {self.because}"
+
+    @property
+    def occurs(self) -> bool | None:
+        """Whether the bug is there, by the report's own case or script; None where neither decides.
+
+        Wherever issues that still occur are counted, they are counted by this.
+        """
+        if self.rule in (*OCCURS, "duplicate_of_what_occurs"):
+            return True
+        return False if self.rule in _GONE else None
 
 
 @cache
