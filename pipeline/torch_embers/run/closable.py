@@ -13,7 +13,7 @@ from torch_embers import toml_models
 from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
 from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run.item_report import Answer, Closable, ItemReport
+from torch_embers.run.item_report import OCCURS, Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import deciding, preferred
 from torch_embers.run.status import CONFIRMED, is_gone
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
 
 Fact = tuple[str, dict[str, Any]]
-OCCURS = ("case_occurs", "script_occurs")
-"""Rules that say that the bug is there."""
 _NO_TEXT = "no case, and no text of the report was mined"
 _CLOSED = {
     "fixed": ", although it was closed as fixed",
