@@ -96,7 +96,9 @@ def test_a_file_without_torch_beside_one_with_it_may_be_given_tensors(tmp_path: 
 
 def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text("import torch\nloss = torch.logsumexp(x.masked_fill(mask, float('-inf')), 2)\n", encoding="utf-8")
+    path.write_text(
+        "import torch\nloss = torch.logsumexp(x + b.masked_fill(mask, float('-inf')), 2)\n", encoding="utf-8"
+    )
 
     def printed(*options: str) -> tuple[int, str]:
         done = CliRunner().invoke(app, ["audit", str(path), "--torch", "2.6.0", *options])
@@ -147,7 +149,7 @@ def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Pat
     script = textwrap.dedent(action.split("run: |\n")[1])
     assert "${{" not in script  # what a pull request can name must not become text of the script
     code = tmp_path / "my code.py"
-    code.write_text("import torch\nloss = torch.logsumexp(x.masked_fill(mask, -torch.inf), 2)\n", encoding="utf-8")
+    code.write_text("import torch\nloss = torch.logsumexp(x + b.masked_fill(mask, -torch.inf), 2)\n", encoding="utf-8")
     embers = tmp_path / "embers" / "bin" / "embers"
     embers.parent.mkdir(parents=True)
     embers.write_text(f'#!/bin/sh\nexec {sys.executable} -m torch_embers "$@"\n', encoding="utf-8")
@@ -180,7 +182,7 @@ CYCLONEDX = JsonStrictValidator(SchemaVersion.V1_6)
 SARIF = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[1] / "sarif_schema.json").read_text(encoding="utf-8"))
 )
-MEETS = "import torch\nloss = torch.logsumexp(torch.ones(1, 4, 4).masked_fill(mask, -torch.inf), 2)\n"
+MEETS = "import torch\nloss = torch.logsumexp(x + torch.ones(1, 4, 4).masked_fill(mask, -torch.inf), 2)\n"
 
 
 def of_code(code: str, release: str) -> Audited:

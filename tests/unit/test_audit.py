@@ -249,7 +249,7 @@ SDPA, NLL = "pt103963_sdpa_masked_row", "pt175084_nll_loss2d_backward_movedim"
 MEDIAN, FORMAT, OUT = "median_expanded", "pt62027_to_contiguous_format_swapped", "pt84577_narrow_copy_strided_out"
 MASKED = "nn.MultiheadAttention(4, 2)(x, x, x, attn_mask=mask)"
 HEAD = "import torch\nfrom torch import nn\nloss = None\nimport torch.nn.functional as F\n"
-HIDDEN = "s.masked_fill(m, float('-inf'))"
+HIDDEN = "s + z.masked_fill(m, float('-inf'))"
 
 
 @pytest.mark.parametrize(
@@ -296,9 +296,13 @@ HIDDEN = "s.masked_fill(m, float('-inf'))"
         (HEAD + f"torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "high"),
         (HEAD + f"if m is not None:\n  s = {HIDDEN}\ns.logsumexp(1)", LOGSUMEXP, "high"),
         (HEAD + f"s = {HIDDEN}\ns = s.softmax(1)\ns.logsumexp(1)", LOGSUMEXP, "possible"),
-        (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "high"),
-        (HEAD + "x.masked_fill_(m, -torch.inf)\nx.logsumexp(1)", LOGSUMEXP, "high"),
-        (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\nx.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        (HEAD + "x.masked_fill_(m, -torch.inf)\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        # no gradient flows back through what was filled
+        (HEAD + "x.masked_fill(m, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "torch.where(m, x, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\n(x + y).logsumexp(1)", LOGSUMEXP, "possible"),
         (HEAD + "(x + (y > 0).float().log()).logsumexp(1), torch.inf", LOGSUMEXP, "high"),
         (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "high"),
         (HEAD + f"def f(s): return {HIDDEN}\nf(s).logsumexp(1)", LOGSUMEXP, "high"),
@@ -389,7 +393,7 @@ def test_long_expressions_and_many_calls_are_read_in_time_that_grows_with_them()
     assert len(shown_in(ast.parse(f"y = {long}\n" + "f(1, 'a')\n" * 300))) == 299
 
 
-MEETS = "loss = torch.logsumexp(x.masked_fill(m, -torch.inf), 1)"
+MEETS = "loss = torch.logsumexp(x + y.masked_fill(m, -torch.inf), 1)"
 DAY = date(2026, 11, 27)
 
 
