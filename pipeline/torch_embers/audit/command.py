@@ -18,7 +18,7 @@ from torch_embers.audit.facts import shown_in
 from torch_embers.audit.ignores import Ignored
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
-from torch_embers.repro.torch_names import OFF, Uses, spellings, uses_of
+from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -440,14 +440,14 @@ def _findings(
     sure |= {
         Place(path, call.line) for name in names for path, call in shown.get(name, ()) if _excludes(call, bug.rule)
     }
-    possible = []
-    if not bug.conditions or _is_used(bug.conditions, index, arguments):
-        possible = [
-            (Place(path, use.line), name)
-            for name in names
-            for path, use in index.get(name, ())
-            if _may_meet(use, bug.rule) and Place(path, use.line) not in sure
-        ]
+    near = not bug.conditions or _is_used(bug.conditions, index, arguments)
+    possible = [
+        (Place(path, use.line), name)
+        for name in names
+        for path, use in index.get(name, ())
+        # a name that other objects have counts only where what the bug needs is somewhere in the program
+        if (near or _is_torch(use)) and _may_meet(use, bug.rule) and Place(path, use.line) not in sure
+    ]
     kinds: list[tuple[Confidence, list[tuple[Place, str]]]] = [("high", high), ("possible", possible)]
     return [
         Finding(bug, confidence, tuple(sorted({place for place, _ in met})), tuple(sorted({name for _, name in met})))
@@ -496,6 +496,12 @@ def _may_meet(use: Use, rule: Rule) -> bool:
     if rule.tensor and use.plain:
         return False
     return not rule.keyword or use.gives(rule.keyword, rule.value, rule.position) is not False
+
+
+def _is_torch(use: Use) -> bool:
+    """Whether a call is one of torch: by its full name, or of a method that plain Python objects lack."""
+    head, _, method = use.name.rpartition(".")
+    return use.called and not (head == "Tensor" and method in SHARED_METHODS)
 
 
 def _is_used(conditions: Sequence[str], index: Index, arguments: Mapping[Path, frozenset[str]]) -> bool:
