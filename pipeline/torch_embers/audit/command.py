@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit import ignores
 from torch_embers.audit.facts import shown_in
-from torch_embers.audit.ignores import Ignored
+from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
 from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
