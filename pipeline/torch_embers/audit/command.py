@@ -46,14 +46,6 @@ _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A line of the audited code."""
-
-    file: Path
-    line: int
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A bug of the release that the audited code can meet; one bug has a finding per confidence.

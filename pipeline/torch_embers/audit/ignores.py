@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"#\s*embers:\s*ignore(?P<rest>.*)")
 _REST = re.compile(r"\[(?P<ids>[^\]]*)\]\s*(?P<reason>.*?)(?:\s*\buntil\s+(?P<until>\S+))?\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """A line of the audited code."""
 
