@@ -304,7 +304,8 @@ HIDDEN = "s + z.masked_fill(m, float('-inf'))"
         (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "possible"),
         (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\n(x + y).logsumexp(1)", LOGSUMEXP, "possible"),
         (HEAD + "(x + (y > 0).float().log()).logsumexp(1), torch.inf", LOGSUMEXP, "high"),
-        (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "high"),
+        (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "possible"),
+        (HEAD + "def f(x): return x.median(1)\nf(y.expand(3, 4))", MEDIAN, "high"),
         (HEAD + f"def f(s): return {HIDDEN}\nf(s).logsumexp(1)", LOGSUMEXP, "high"),
         (
             HEAD + f"class A:\n def g(self): self.s.logsumexp(1)\n def __init__(self, s): self.s = {HIDDEN}",
@@ -324,10 +325,12 @@ HIDDEN = "s + z.masked_fill(m, float('-inf'))"
         (HEAD + "o = b[:, ::2]\ntorch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "high"),
         (HEAD + "torch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "possible"),
         (HEAD + "torch.narrow_copy(x, 0, 1, 2)", OUT, None),
-        (HEAD + "x.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "torch.as_tensor(x).to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "model.half().to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x.permute(0, 3, 1, 2).to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x = 2 * torch.zeros(3, 3)\nx.to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x = torch.zeros(3, 3).t()\nx.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "x.t().to(memory_format=torch.contiguous_format)\ntorch.channels_last", FORMAT, "possible"),
         (HEAD + "x.to(memory_format=torch.preserve_format)\ntorch.contiguous_format", FORMAT, None),
         # dtypes
         (HEAD + "F.normalize(x.half())\ntorch.float16", NORMALIZE, "high"),
@@ -422,7 +425,7 @@ def test_the_summary_comes_first_and_possible_findings_are_folded(tmp_path: Path
 
 
 def test_a_constant_of_one_rule_is_one_finding_to_a_reader(tmp_path: Path) -> None:
-    done = audited(tmp_path, "import torch\nx.to(memory_format=torch.contiguous_format)\n")
+    done = audited(tmp_path, "import torch\nx.t().to(memory_format=torch.contiguous_format)\n")
     assert len(done.high) == 2
     assert formats.lines(done)[0].startswith("1 high finding")
 

@@ -459,14 +459,15 @@ def shows(call: Shown, rule: Rule) -> bool:
 def _excludes(call: Shown, rule: Rule) -> bool:
     """Whether a constant of the call is not the one that a bug needs."""
     return bool(rule.needs) and all(
-        any(
-            all(fact.startswith("=") for fact in wanted)
-            and any(fact.startswith("=") for fact in call.of(place) or ())
-            and not _meets(call.of(place) or frozenset(), wanted)
-            for place, wanted in needed.items()
-        )
+        any(_is_another_constant(call.of(place) or frozenset(), wanted) for place, wanted in needed.items())
         for needed in rule.needs
     )
+
+
+def _is_another_constant(facts: Facts, wanted: Sequence[str]) -> bool:
+    constants = {fact for fact in wanted if fact.startswith("=")}
+    given = {fact for fact in facts if fact.startswith("=")}
+    return bool(constants and given) and not given & constants
 
 
 def _has(call: Shown, needed: Mapping[str, Sequence[str]]) -> bool:
@@ -479,8 +480,9 @@ def _meets(facts: Facts, wanted: Sequence[str]) -> bool:
     Half of a causal mask is open, so it hides no row.
     """
     missing = {fact.removeprefix("not ") for fact in wanted if fact.startswith("not ")}
-    met = facts & set(wanted) - ({"-inf", "bool"} if "triangular" in facts else set())
-    return not facts & missing and bool(met or missing)
+    needed = {fact for fact in wanted if not fact.startswith("not ")}
+    met = facts & needed - ({"-inf", "added -inf", "bool"} if "triangular" in facts else set())
+    return not facts & missing and (bool(met) or not needed)
 
 
 def _may_meet(use: Use, rule: Rule) -> bool:

@@ -6,7 +6,8 @@ where the text shows it. Words of facts:
 
 - ``float16``, ``bfloat16``, ... : a dtype; ``complex`` for all complex ones
 - ``transposed``, ``expanded``, ``strided`` (skips elements), ``overlapping``, ``channels_last``, ``dense``,
-  ``permuted images`` (four axes in another order): a layout
+  ``permuted images`` (four axes in another order): a layout; ``torch.contiguous_format`` is ``channels_last``, too,
+  in a file that turns tensors into that format
 - ``-inf``, ``inf``: may hold it; ``added -inf``: by a sum, through which a gradient flows back (a fill and ``where``
   end it); ``triangular``: only on one side of the diagonal, as in a causal mask
 - ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
@@ -119,6 +120,8 @@ def shown_in(tree: ast.Module) -> list[Shown]:
     first.body(tree.body)
     reader = _Reader(first.names, first.calls, first.returns)
     reader.untracked = not _trains(tree)
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    reader.turns_channels_last = bool(attributes & {"channels_last", "channels_last_3d"})
     reader.body(tree.body)
     return reader.found
 
@@ -151,6 +154,7 @@ class _Reader:
         self.found: list[Shown] = []
         self.depth = 0
         self.untracked = 0
+        self.turns_channels_last = False
 
     # ---- statements
 
@@ -323,6 +327,8 @@ class _Reader:
             head, _, last = meaning.rpartition(".")
             if last == "inf":
                 return frozenset({"inf"})
+            if meaning == "torch.contiguous_format" and self.turns_channels_last:
+                return frozenset({f"={meaning}", "channels_last"})
             if head == ROOT:
                 return frozenset({DTYPES[last]} if last in DTYPES else {f"={meaning}"})
         if isinstance(node, ast.Attribute):
@@ -457,7 +463,9 @@ class _Reader:
         """Keep what a function of the file gets."""
         taken = self.calls.setdefault(function, {})
         for place, facts in [*((str(place), facts) for place, facts in enumerate(given)), *keywords.items()]:
-            taken[place] = taken.get(place, NOTHING) | {fact for fact in facts if not fact.startswith("=")}
+            # what a caller masked the function may handle by a branch of its own, so infinity stays behind
+            handed = {fact for fact in facts - INFINITE if not fact.startswith("=")}
+            taken[place] = taken.get(place, NOTHING) | handed
 
     def _classes(self, node: ast.expr) -> list[str]:
         """The classes of torch.nn of which a called object may be."""
