@@ -200,9 +200,20 @@ def figure(name: str, folder: str = "analysis/results") -> None:
     """A table or figure of the study: its question, the picture or the rows, and how to read it."""
     [one] = [one for one in tomllib.loads(FIGURES.read_text(encoding="utf-8"))["figure"] if one["id"] == name]
     csv = f"{folder}/{name}.csv"
-    rows = f"![{one['title']}](../{folder}/{name}.svg)" if one.get("draw") else markdown_table(*ask(f"FROM '{csv}'"))
+    rows = f"![{one['title']}](../{folder}/{name}.svg)" if one.get("draw") else markdown_table(*labelled(csv, folder))
     paper = f"{one['paper']}: " if one["paper"] else ""
     show(f"### {paper}{one['title']}\n\n{one['question']} [Data](../{csv})\n\n{rows}\n\n{cell(one['reason'])}")
+
+
+def labelled(csv: str, folder: str) -> tuple[list[tuple[str, bool]], list[tuple[Any, ...]]]:
+    """A table of the study with each sample by its label: ``paper`` would read as the paper's own number."""
+    columns, rows = ask(f"FROM '{csv}'")
+    samples = json.loads((ROOT / folder / "study.json").read_text(encoding="utf-8"))["samples"]
+    labels = {one["name"]: one["label"] for one in samples}
+    places = [place for place, (column, _) in enumerate(columns) if column == "sample"]
+    return columns, [
+        tuple(labels.get(cell, cell) if place in places else cell for place, cell in enumerate(row)) for row in rows
+    ]
 
 
 # the site
