@@ -164,8 +164,9 @@ def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] | None
     if "csv" in by_kind and not picture:
         rows = _without(LEFT_OUT, csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
         place = rows[0].index("sample") if "sample" in rows[0] else None
-        for cells in rows[1:] if samples and place is not None else ():
-            cells[place] = samples.get(cells[place], cells[place])
+        if samples and place is not None:
+            for cells in rows[1:]:
+                cells[place] = samples.get(cells[place], cells[place])
     notes = [str(note) for note in row["notes"]]
     return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
 
