@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit import ignores
 from torch_embers.audit.facts import shown_in
-from torch_embers.audit.ignores import Ignored
+from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
 from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
@@ -44,14 +44,6 @@ _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+\?{1,2}\s*)$")
 """A line that IPython takes: a magic, a command of the shell, also with its output kept, or a question."""
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A line of the audited code."""
-
-    file: Path
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
