@@ -30,7 +30,7 @@ OWN_FILE = "judged.jsonl"
 """Beside the database: an installation has no file of the project to write to."""
 QUESTIONS = "judgements.toml"
 BODY_LABELS = "body_labels.csv"
-"""Readings of issues by title and body, a row an answer: as rows of ``judgements`` four times its size."""
+"""Readings of issues by title and body, a row an answer: written as judgements they would be four times the file."""
 REPO = "pytorch/pytorch"
 """Repository of every item of the file."""
 FIRST_DAY = date(2016, 1, 1)
