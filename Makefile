@@ -79,7 +79,7 @@ model: setup-classify ## train, measure and seal the classifier in models/ with 
 	$(BIN)/python tools/drawn_scores.py # the test half where this model is new, and never twice
 	$(MAKE) evaluation
 
-EVALUATE := $(EMBERS) evaluate --variant title --database .venv/evaluation.duckdb
+EVALUATE := $(EMBERS) research evaluate --variant title --database .venv/evaluation.duckdb
 MAIN := --scheme bug_type --scheme memory_type --scheme consequence
 SCORES := analysis/results/classifier
 
@@ -94,7 +94,7 @@ status: setup ## what the database holds
 	$(EMBERS) status
 
 funnel: mine ## the study's stages, counted here
-	$(EMBERS) funnel
+	$(EMBERS) data funnel
 
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 

@@ -16,7 +16,6 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 GROUP: Any = typer.main.get_command(cli.app)
-COMMANDS: dict[str, Any] = dict(GROUP.commands)
 INLINE = re.compile(r"`(?:\.venv/bin/)?embers\s+([a-z][^`]*)`")
 
 
@@ -42,11 +41,18 @@ def examples(text: str) -> list[Example]:
     return found
 
 
+def named(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that words name by its name of today, and the words behind the name."""
+    command, context = GROUP, None
+    while words and words[0] in getattr(command, "commands", {}):
+        context = typer.Context(command, parent=context)
+        _, command, words = command.resolve_command(context, words)
+    return command, words
+
+
 def parse(words: list[str]) -> None:
     """Read a command line as `embers` would, without running it; raises what Click says of a wrong one."""
-    command, rest = GROUP, words
-    while rest and rest[0] in getattr(command, "commands", {}):
-        command, rest = command.commands[rest[0]], rest[1:]
+    command, rest = named(words)
     assert not hasattr(command, "commands") or set(rest) <= {"--help", "-h", "--version"}, words
     if "--help" not in rest and "-h" not in rest:
         command.make_context(words[0], list(rest))
@@ -55,18 +61,13 @@ def parse(words: list[str]) -> None:
 def unknown(line: str) -> list[str]:
     """Words of a command in running text that embers does not know: the command, one of a group, or an option."""
     words = re.sub(r"[\[\]]", " ", line).split()
-    command = COMMANDS.get(words[0])
-    if command is None:
-        return words[:1]
-    members = getattr(command, "commands", {})
-    if words[1:] and words[1].islower() and members:
-        if words[1] not in members:
-            return [words[1]]
-        command = members[words[1]]
+    command, rest = named(words)
+    if hasattr(command, "commands") and rest and rest[0].islower():
+        return rest[:1]
     known = {
         "-h",
         "--help",
         *(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)),
     }
-    options = (re.match(r"--?[a-zA-Z][\w-]*", word) for word in words[1:])
+    options = (re.match(r"--?[a-zA-Z][\w-]*", word) for word in rest)
     return [option[0] for option in options if option and option[0] not in known]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import inspect
 import io
+import itertools
 import json
 import os
 import re
@@ -34,6 +35,7 @@ from packaging.version import Version
 
 from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
+from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
 from torch_embers.settings import Settings
 
@@ -99,19 +101,51 @@ def example(line: str, first: str = "", last: str = "") -> None:
     show(fenced(f"$ embers {line}\n{shown}", "console"))
 
 
+def closable() -> None:
+    """The rules of data/closable.toml in the order in which they are asked."""
+    from torch_embers.run.closable import rules
+
+    columns = [("closable", False), ("because", False)]
+    show(markdown_table(columns, [(rule.closable, rule.because) for rule in rules()]))
+
+
 def source(path: str) -> None:
     """A whole file of the checkout."""
     show(fenced((ROOT / path).read_text(encoding="utf-8"), Path(path).suffix.replace(".py", ".python")[1:]))
 
 
-def commands() -> None:
-    """All commands, groups as one, with the first line of their help."""
+def every_command() -> dict[str, Any]:
+    """All commands by their words after `embers`, in the order of its help: forms and members of groups, too."""
     group: Any = typer.main.get_command(cli.app)
-    rows = [
-        ({"text": f"`embers {name}`", "url": f"commands/{name}.md"}, made.help.splitlines()[0])
-        for name, made in group.commands.items()
-    ]
-    show(markdown_table([("command", False), ("what it does", False)], rows))
+    found: dict[str, Any] = {}
+    for word in itertools.chain(*application.COMMANDS.values()):
+        members = getattr(group.commands[word], "commands", {})
+        found |= {f"{word} {member}": made for member, made in members.items()} or {word: group.commands[word]}
+    return found
+
+
+def page_of(name: str) -> str:
+    """The page of a command, in docs/: its own, or that of its group."""
+    own = Path("commands", *name.partition(" --")[0].split())
+    return f"{own if (ROOT / 'docs' / f'{own}.md').is_file() else own.parent}.md"
+
+
+def commands() -> None:
+    """All commands with the first line of their help, a table for each heading of `embers --help`."""
+    headings = {word: heading for heading, words in application.COMMANDS.items() for word in words}
+    rows: dict[str, list[tuple[object, ...]]] = {}
+    for name, made in every_command().items():
+        heading = headings.get(name) or headings[name.partition(" ")[0]] or "For other programs"
+        about = ({"text": f"`embers {name}`", "url": page_of(name)}, application.first_line(made))
+        rows.setdefault(heading, []).append(about)
+    columns = [("command", False), ("what it does", False)]
+    show("\n\n".join(f"### {heading}\n\n{markdown_table(columns, of)}" for heading, of in rows.items()))
+
+
+def former_names() -> None:
+    """Former names of commands beside their names of today."""
+    rows = [(f"`{former}`", f"`embers {now}`") for former, now in application.FORMER.items()]
+    show(markdown_table([("former name", False), ("name", False)], rows))
 
 
 def settings() -> None:

@@ -1,6 +1,6 @@
 """Write the facts about fix tests that come with embers: `python tools/fix_test_facts.py --database FILE`.
 
-The database is one that `embers mine --fix-tests` and `embers fix-tests` filled. Written are
+The database is one that `embers mine --fix-tests` and `embers research fix-tests` filled. Written are
 data/fix_test_facts.csv, a row per test, file or commit (no code, no message of a failure), and
 analysis/results/fix_tests.json: on which builds how many runs were made, when, and by which version of the rules.
 """

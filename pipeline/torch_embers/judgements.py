@@ -1,7 +1,7 @@
 """Readings by people and programs: who answered which question about what (``data/judgements.jsonl``, a row a reading).
 
 ``data/judgements.toml`` has the questions with their answers. Rows are counted by SQL: ``ask`` knows the table
-``judgements`` and the views of ``judgements.sql``. What `embers judge` is told stands in rows of the same form in
+``judgements`` and the views of ``judgements.sql``. What `embers data judge` is told stands in rows of the same form in
 ``judged.jsonl`` beside the database, which outlives it; a line can be moved from there into the file of the project.
 """
 

@@ -21,8 +21,7 @@ from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json
-from torch_embers.run import matrix, second_opinion_text
-from torch_embers.run import second_opinion as opinions
+from torch_embers.run import matrix
 from torch_embers.run.item_report import report_of
 from torch_embers.run.report_scripts import Told
 from torch_embers.search import command as search_command
@@ -101,7 +100,7 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
 
     @tool
     def show(number: Annotated[int, Field(ge=1, description="Of an issue or pull request.")]) -> dict[str, Any]:
-        """All that is known of one item: state, disposition, labels, links, cases and their verdicts."""
+        """May it be closed, and all that is known of one item: state, disposition, labels, links, cases, verdicts."""
         return report_of(store, repo, number).row()
 
     @tool
@@ -125,13 +124,6 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
                 of_report(connection, repo, number)  # says why there is no script, where that is so
                 raise InputError(f"the script of #{number} has not run: `embers run {number}` runs it")
         return Told(number, known, "").row()
-
-    @tool
-    def second_opinion(
-        number: Annotated[int, Field(ge=1, description="Of an issue or pull request.")],
-    ) -> dict[str, Any]:
-        """Does a bug still occur on the newest build? With evidence, control, and what was said when it was closed."""
-        return second_opinion_text.as_table(opinions.of_item(store, repo, number))
 
     @tool
     def audit(

@@ -1,12 +1,52 @@
-"""Times and texts in the one form that the database keeps: ISO 8601 in UTC, and characters that UTF-8 can carry."""
+"""Times, texts and names of items in the one form that the database keeps: ISO 8601 in UTC, what UTF-8 can carry."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 
+from torch_embers.errors import InputError
+
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
+
+
+_ITEM = re.compile(
+    r"(?:(?:https?://)?(?:www\.|redirect\.)?github\.com/(?P<home>[\w.-]+/[\w.-]+)/(?:issues|pull|discussions)/(?P<at>\d+)(?:[/?#].*)?"
+    r"|(?:(?P<repo>[\w.-]+/[\w.-]+)#|#)?(?P<number>\d+))",
+    re.ASCII,
+)
+_LARGEST_NUMBER = 2**31 - 1
+"""Of an item, as the database holds it."""
+
+
+def item_of(text: str, repo: str) -> tuple[str, int] | None:
+    """Repository and number of an item as people write it; None where the text is none.
+
+    Args:
+        text: 7, #7, owner/name#7, or the address of an issue or pull request, with anything behind it.
+        repo: that a number alone means.
+
+    Raises:
+        InputError: there is no such number.
+    """
+    if not (found := _ITEM.fullmatch(text.strip())):
+        return None
+    number = found["at"] or found["number"]
+    if len(number) > 10 or not 0 < int(number) <= _LARGEST_NUMBER:
+        raise InputError(f"{text[:40]!r}: no item has this number")
+    return found["home"] or found["repo"] or repo, int(number)
+
+
+def item_named(text: str, repo: str) -> tuple[str, int]:
+    """Repository and number of an item as people write it.
+
+    Raises:
+        InputError: it is none.
+    """
+    if (item := item_of(text, repo)) is None:
+        raise InputError(f"{text[:60]!r} is no item: write a number, #7, owner/name#7, or its address on GitHub")
+    return item
 
 
 def now_utc() -> str:

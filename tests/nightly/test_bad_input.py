@@ -111,11 +111,11 @@ def test_strange_items_get_a_label_or_an_abstention(
     assert "0 items labelled, 0 texts embedded" in again.stdout
     assert embers("classify", "--explain", 9, "--model", model, "--database", database).returncode == 0
     for number in (7, 9):
-        assert embers("similar", number, "--database", database).returncode == 0
+        assert embers("search", "--like", number, "--database", database).returncode == 0
     for number in (4, 7, 12):
         assert_refused(embers("classify", "--explain", number, "--model", model, "--database", database), f"#{number}")
-    assert_refused(embers("similar", 4, "--database", database), "#4", "no text")
-    alone = embers("similar", 12, "--database", database)
+    assert_refused(embers("search", "--like", 4, "--database", database), "#4", "no text")
+    alone = embers("search", "--like", 12, "--database", database)
     assert alone.returncode == 0, alone.stderr
     assert "#12 has no vector" in alone.stderr
 
@@ -123,7 +123,7 @@ def test_strange_items_get_a_label_or_an_abstention(
 def test_without_gold_nothing_is_trained_or_evaluated(embers: Embers, database: Path, tmp_path: Path) -> None:
     filled(database, {1: "wrong gradient"})
     assert_refused(embers("classify", "--train", "--database", database), "no gold labels", "embers mine")
-    assert_refused(embers("evaluate", "--database", database), "no gold labels", "embers mine")
+    assert_refused(embers("research", "evaluate", "--database", database), "no gold labels", "embers mine")
     assert not (tmp_path / "e.model").exists()
 
 
@@ -155,16 +155,16 @@ GOOD = "text,label\n" + "".join(
 def test_csv_files_of_one_text_or_with_an_unknown_label_are_refused(embers: Embers, tmp_path: Path) -> None:
     train, test = tmp_path / "train.csv", tmp_path / "test.csv"
     train.write_text("text,label\n" + "same,a\nsame,b\n" * 10)
-    assert_refused(embers("evaluate", "--train", train))
+    assert_refused(embers("research", "evaluate", "--train", train))
     train.write_text(GOOD)
     test.write_text("text,label\nunheard of,c\n")
-    assert_refused(embers("evaluate", "--train", train, "--test", test), "c")
+    assert_refused(embers("research", "evaluate", "--train", train, "--test", test), "c")
 
 
 def test_csv_with_strange_texts_and_a_rare_class_is_evaluated(embers: Embers, tmp_path: Path) -> None:
     strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
     (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
-    assert embers("evaluate", "--train", tmp_path / "train.csv").returncode == 0
+    assert embers("research", "evaluate", "--train", tmp_path / "train.csv").returncode == 0
 
 
 def test_a_changed_model_and_one_of_another_embedding_are_refused(embers: Embers, database: Path, model: Path) -> None:

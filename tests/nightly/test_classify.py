@@ -94,7 +94,7 @@ def test_every_score_that_the_pages_show_is_of_the_shipped_classifier() -> None:
 def test_every_package_that_labels_need_is_looked_for_before_it_is_imported() -> None:
     with (resources.CHECKOUT_DIR / "pyproject.toml").open("rb") as stream:
         always = {name.partition(">")[0].lower() for name in tomllib.load(stream)["project"]["dependencies"]}
-    imported, for_tuning = {"matplotlib"}, set()  # matplotlib by drawing.py, for `embers evaluate`
+    imported, for_tuning = {"matplotlib"}, set()  # matplotlib by drawing.py, for `embers research evaluate`
     for folder in ("classify", "evaluate", "annotate"):
         for path in (resources.CHECKOUT_DIR / "pipeline" / "torch_embers" / folder).rglob("*.py"):
             found = for_tuning if path.name == "contrast.py" else imported
@@ -184,7 +184,9 @@ def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path
 
 
 def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
-    done = run_embers("label", "--errors", "--scheme", "consequence", "--limit", "3", "--database", str(labelled))
+    done = run_embers(
+        "data", "label", "--errors", "--scheme", "consequence", "--limit", "3", "--database", str(labelled)
+    )
     assert done.returncode == 0, done.stderr
     *listed, last = done.stdout.splitlines()
     assert len(listed) == 3
@@ -193,7 +195,7 @@ def test_labels_that_are_probably_wrong_are_listed(labelled: Path) -> None:
 
 
 def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
-    near = run_embers("similar", "118115", "-k", "5", "--database", str(labelled))
+    near = run_embers("search", "--like", "118115", "-k", "5", "--database", str(labelled))
     assert near.returncode == 0, near.stderr
     assert "MPS" in near.stdout
     found = run_embers("search", "loss becomes NaN", "-k", "8", "--database", str(labelled), HF_HUB_OFFLINE="1")
@@ -206,10 +208,10 @@ def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
     [
         (("classify", "--explain", "999999"), "not in the database"),
         (("classify", "--model", "nowhere"), "nowhere"),
-        (("label", "--errors", "--scheme", "colour"), "colour"),
-        (("label", "--model", "nowhere"), "--errors"),
-        (("label", "--errors", "--model", "nowhere"), "nowhere"),
-        (("similar", "67513", "-k", "0"), "between"),
+        (("data", "label", "--errors", "--scheme", "colour"), "colour"),
+        (("data", "label", "--model", "nowhere"), "--errors"),
+        (("data", "label", "--errors", "--model", "nowhere"), "nowhere"),
+        (("search", "--like", "67513", "-k", "0"), "between"),
     ],
 )
 def test_wrong_use_gets_one_clean_line(labelled: Path, arguments: tuple[str, ...], word: str) -> None:

@@ -121,7 +121,7 @@ def test_shards_in_any_order_and_one_of_them_twice_make_the_tables_of_one_machin
     merged = Store(tmp_path / "merged.duckdb")
     with merged.writer("test", create=True):
         pass
-    done = run_embers("merge", *folders, "--database", merged.path)
+    done = run_embers("data", "merge", *folders, "--database", merged.path)
     assert done.returncode == 0, done.stderr
     assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()][2::2] == ["0 new rows"] * 2
     assert_equal(merged.path, tmp_path / "whole.duckdb")

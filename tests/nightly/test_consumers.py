@@ -57,7 +57,7 @@ def database(tmp_path_factory: pytest.TempPathFactory, catalog_template: Path) -
 def dataset(database: Path) -> Path:
     """The dataset of them."""
     place = database.parent / "dataset"
-    done = run_embers("export", "--dataset", place, "--database", database)
+    done = run_embers("data", "export", "--dataset", place, "--database", database)
     assert done.returncode == 0, done.stderr
     return place
 

@@ -95,7 +95,7 @@ def test_the_command_prints_what_it_wrote_and_two_lines_that_load_it(
     hostile: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = run_embers("export", "--dataset", "the [d]", "--database", hostile.path).stdout
+    printed = run_embers("data", "export", "--dataset", "the [d]", "--database", hostile.path).stdout
     assert all(re.search(rf"(?m)^{name} ", printed) for name in names())
     found: dict[str, Any] = {}
     exec("\n".join(printed.splitlines()[-2:]), found)

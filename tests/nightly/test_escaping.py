@@ -64,15 +64,15 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 COMMANDS = {
     "list": ("list", "--repo", REPO),
-    "cases": ("cases",),
+    "cases": ("list", "--cases"),
     "show": ("show", NUMBER, "--repo", REPO),
     "show a pull request": ("show", 2, "--repo", REPO),
     "chain": ("chain", NUMBER, "--repo", REPO),
-    "comment": ("comment", NUMBER, "--repo", REPO),
-    "matrix": ("matrix",),
+    "paste": ("show", "--paste", "--table", NUMBER, "--repo", REPO),
+    "matrix": ("list", "--matrix"),
     "status": ("status",),
-    "funnel": ("funnel",),
-    "link": ("link",),
+    "funnel": ("data", "funnel"),
+    "link": ("data", "link"),
     "an unknown item": ("show", 9, "--repo", EVIL.translate(NOT_STORED)),
     "an unknown file": ("mine", "--source", "jsonl", f"/no/{EVIL.translate(NOT_STORED).replace('/', '')}"),
 }
@@ -90,7 +90,9 @@ def test_no_command_lets_strangers_steer_a_terminal(store: Store, arguments: tup
 def test_no_exported_cell_is_a_formula_and_programs_get_the_text_as_it_came(store: Store, tmp_path: Path) -> None:
     evil = EVIL.translate(NOT_STORED)
     for form in ("csv", "jsonl", "parquet"):
-        assert run_embers("export", "--to", tmp_path, "--format", form, "--database", store.path).returncode == 0
+        assert (
+            run_embers("data", "export", "--to", tmp_path, "--format", form, "--database", store.path).returncode == 0
+        )
     found = list(cells(tmp_path))
     assert sum("[red]x[/red]" in cell for cell in found) > 10
     for cell in found:
@@ -109,13 +111,15 @@ def test_markup_in_a_title_is_printed_as_it_stands(store: Store, arguments: tupl
 
 
 def test_a_comment_to_paste_notifies_nobody(store: Store) -> None:
-    assert_harmless_markdown(run_embers("comment", NUMBER, "--repo", REPO, "--database", store.path).stdout)
+    assert_harmless_markdown(
+        run_embers("show", "--paste", "--table", NUMBER, "--repo", REPO, "--database", store.path).stdout
+    )
 
 
 def test_the_matrix_in_every_form_is_harmless(store: Store, tmp_path: Path) -> None:
     for form in ("csv", "junit"):
         path = tmp_path / f"matrix.{form}"
-        done = run_embers("matrix", f"--{form}", path, "--database", store.path)
+        done = run_embers("list", "--matrix", f"--{form}", path, "--database", store.path)
         assert done.returncode == 0, done.stderr
         assert unseen(path.read_text(encoding="utf-8")) == set()
     assert not [cell for cell in cells(tmp_path) if re.match(r"[=+\-@\t]", cell)]

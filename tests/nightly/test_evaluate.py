@@ -172,7 +172,7 @@ def test_a_csv_file_can_be_split_by_its_dates(tmp_path: Path) -> None:
 def test_the_command_prints_writes_and_draws_everything(store: Store, tmp_path: Path) -> None:
     out, folder = tmp_path / "deep" / "e.json", tmp_path / "plots"
     where = ("--database", str(store.path), "--scheme", "memory_type", "--variant", "title")
-    done = run_embers("evaluate", *where, "--out", str(out), "--plots", str(folder))
+    done = run_embers("research", "evaluate", *where, "--out", str(out), "--plots", str(folder))
     assert done.returncode == 0, done.stderr
     for words in ("majority", "tfidf+lr balanced", "hybrid+votes - majority", "class by class", "confusion", "kappa"):
         assert words in done.stdout
@@ -214,4 +214,4 @@ def test_a_tuned_encoder_brings_texts_of_a_class_together_and_repeats_itself(cap
     ],
 )
 def test_the_command_refuses_in_one_line(store: Store, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
-    assert_clean_error(run_embers("evaluate", *arguments, "--database", store.path), 3, *words)
+    assert_clean_error(run_embers("research", "evaluate", *arguments, "--database", store.path), 3, *words)

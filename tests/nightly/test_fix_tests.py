@@ -522,7 +522,7 @@ def test_the_yield_counts_commits_and_gives_the_share_with_its_interval(one_test
 
 
 def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
-    done = run_embers("fix-tests", "--database", one_test.path)
+    done = run_embers("research", "fix-tests", "--database", one_test.path)
     assert "not_run" in done.stdout
     assert "1 commits that fix issues were read" in " ".join(done.stdout.split())
     done = run_embers("show", "123", "--database", one_test.path)
@@ -532,7 +532,7 @@ def test_the_commands_list_show_and_count_fix_tests(one_test: Store) -> None:
     done = run_embers("list", "--origin", "fix_test", "--database", one_test.path)
     assert "123" in done.stdout
     assert_clean_error(
-        run_embers("fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
+        run_embers("research", "fix-tests", "--build", "all", "--since", "soon", "--database", one_test.path), 3, "soon"
     )
 
 

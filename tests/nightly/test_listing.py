@@ -1,4 +1,4 @@
-"""`embers list`, `embers cases`, and JSON on standard output."""
+"""`embers list`, `embers list --cases`, and JSON on standard output."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each
 
 
 def test_search_prints_state_verdict_and_address(classified_template: Path) -> None:
-    for words in (("search", "loss becomes NaN"), ("similar", "118115")):
+    for words in (("search", "loss becomes NaN"), ("search", "--like", "118115")):
         done = run_embers(*words, "-k", "2", "--json", "--database", classified_template)
         entries = json.loads(done.stdout)
         assert [set(entry) for entry in entries] == [documented("embers search")] * 2
@@ -89,9 +89,9 @@ def test_search_prints_state_verdict_and_address(classified_template: Path) -> N
 
 
 def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_database: Path) -> None:
-    assert run_embers("link", "--database", catalog_database).stderr == ""
+    assert run_embers("data", "link", "--database", catalog_database).stderr == ""
     ended = subprocess.run(
-        [sys.executable, "-m", "torch_embers", "--verbose", "link", "--database", catalog_database],
+        [sys.executable, "-m", "torch_embers", "--verbose", "data", "link", "--database", catalog_database],
         capture_output=True,
         text=True,
         check=True,

@@ -62,7 +62,7 @@ def test_every_tool_is_read_only_and_explained(catalog_database: Path) -> None:
         return (await client.list_tools()).tools
 
     tools = asked(mcp_server.server(Store(catalog_database), "pytorch/pytorch"), questions)
-    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "timeline", "second_opinion", "audit"}
+    assert {tool.name for tool in tools} == {"search", "show", "verdicts", "timeline", "audit"}
     assert all(tool.annotations.read_only_hint and tool.description for tool in tools)
 
 
@@ -88,19 +88,17 @@ def test_a_timeline_is_answered_by_its_sentence(database: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [83149, 84577])
-def test_a_second_opinion_is_what_the_command_prints_as_json(catalog_database: Path, number: int) -> None:
-    [given] = map(answer, called(catalog_database, ("second_opinion", {"number": number})))
-    printed = run_embers("second-opinion", number, "--json", "--database", catalog_database)
-    assert given == json.loads(printed.stdout)
-    assert given["conclusion"] in {"still occurs", "no longer seen", "cannot be concluded"}
+def test_an_item_is_answered_as_the_command_prints_it_as_json(catalog_database: Path, number: int) -> None:
+    [given] = map(answer, called(catalog_database, ("show", {"number": number})))
+    printed = json.loads(run_embers("show", number, "--json", "--database", catalog_database).stdout)
+    assert given | {"possible_duplicates": printed["possible_duplicates"]} == printed
+    assert given["answer"]["closable"] in {"yes", "no", "unknown"}
 
 
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("show", {"number": 1}, "1"),
     ("show", {"number": 0}, "number"),
     ("timeline", {"number": 1}, "nothing is known of a script of pytorch/pytorch#1"),
-    ("second_opinion", {"number": 1}, "1"),
-    ("second_opinion", {"number": "one"}, "number"),
     ("audit", {"torch": "1.0"}, "nothing was measured on torch 1.0"),
     ("audit", {"torch": "2.6.0", "code": "x" * 300_000}, "code"),
     ("audit", {"torch": "2.6.0", "code": 3}, ""),
@@ -112,7 +110,6 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     *(("verdicts", {"case": name}, "") for name in (3, "\0", "")),
     *(("search", {"words": value}, "") for value in ("", "  ", "x" * 2_001, ["a"])),
     *(("search", {"words": "a", "count": value}, "") for value in (0, -1, 10**9, "many")),
-    *(("second_opinion", {"number": value}, "") for value in (-3, 10**12)),
     *(("audit", {"torch": value}, "") for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
 ]
 """Tool, arguments, and a word of the answer."""

@@ -112,7 +112,7 @@ def test_all_scripts_are_minimised_several_at_a_time_and_go_on_where_they_were(
     build = registry.find("2.5.1")
     with registry.using(build):
         alone = reduce_on(report(), [build])
-    assert kept[0] == (f"{REPO}#1", alone.minimized.code), "the same as by `embers minimize 1`"
+    assert kept[0] == (f"{REPO}#1", alone.minimized.code), "the same as by `embers research minimize 1`"
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE scripts SET code = code || '\n# new' WHERE number = 4")
     assert [one.task.item.number for one in sweep(store, registry)[1]] == [4], "a changed text is tried again"
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_what_runs_and_keeps_what_was_reached(registry: Registry, tm
         connection.execute("UPDATE scripts SET code = ? WHERE number <> 1", [OTHER])
     paths = [str(Path(__file__).parents[1]), str(Path(bank.__file__).parents[2])]
     program = [sys.executable, "-c", INTERRUPTED.format(paths=paths, after=7)]
-    words = ["minimize", "--all", "--build", "2.5.1", "--jobs", "2", "--database", str(store.path)]
+    words = ["research", "minimize", "--all", "--build", "2.5.1", "--jobs", "2", "--database", str(store.path)]
     surroundings = {**os.environ, "EMBERS_BUILDS_DIR": str(registry.folder), "NO_COLOR": "1"}
     done = subprocess.run([*program, *words], env=surroundings, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""`embers similar` and `embers search`: only what changed is embedded, meaning and words together, filters."""
+"""`embers search --like` and `embers search`: only what changed is embedded, meaning and words together, filters."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from torch_embers.escaping import unguarded
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
+from torch_embers.run.item_report import report_of
 from torch_embers.run.ledger import Ledger
-from torch_embers.run.second_opinion import of_item
 from torch_embers.store import schema
 from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.store.records import Batch, Item
@@ -93,7 +93,7 @@ def test_a_mined_database_holds_and_writes_all_shipped_verdicts(mined: Store, tm
     assert rows(mined.path, "SELECT DISTINCT provenance FROM statuses") == [("shipped",)]
     assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
     assert shipped.refresh(mined) == 0, "loading again changes nothing"
-    assert run_embers("matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
+    assert run_embers("list", "--matrix", "--csv", tmp_path / "m.csv", "--database", mined.path).returncode == 0
     made = list(csv.DictReader((tmp_path / "m.csv").read_text().splitlines()))
     assert [row | {"seen": unguarded(row["seen"])} for row in made] == COMMITTED
 
@@ -159,7 +159,7 @@ def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_ma
             "INSERT INTO verdicts VALUES ('h', 'b', 'e', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '', "
             "NULL, now())"
         )
-    for command in (["matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
+    for command in (["list", "--matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
         assert_clean_error(run_embers(*command, "--database", path), 3, "older embers", "embers mine")
     assert run_embers("mine", "--source", "catalog", "--database", path).returncode == 0
     found = rows(path, "SELECT provenance, count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
@@ -192,7 +192,7 @@ def test_a_list_shows_an_own_verdict_only_where_it_decides(mined: Store, own: st
 
 
 def test_commands_name_where_shipped_verdicts_are_from(mined: Store) -> None:
-    for words in (("show", "84577"), ("comment", "84577"), ("matrix",)):
+    for words in (("show", "84577"), ("show", "--paste", "84577"), ("list", "--matrix")):
         done = run_embers(*words, "--database", mined.path)
         assert done.returncode == 0
         assert "shipped, on cpu, AMD EPYC" in done.stdout
@@ -236,7 +236,7 @@ def test_a_dataset_after_three_cases_has_all_shipped_verdicts_and_the_own_ones(
         connection.execute(
             f"UPDATE verdicts SET verdict = 'occurs' WHERE provenance = 'own' AND case_hash = {first}", names[:1]
         )
-    done = run_embers("export", "--dataset", tmp_path / "d", "--database", mined.path)
+    done = run_embers("data", "export", "--dataset", tmp_path / "d", "--database", mined.path)
     assert f"verdicts: 1 own, {DECIDED:,} shipped" in done.stdout
     found = pd.read_parquet(tmp_path / "d" / "data" / "verdicts.parquet")
     assert found.provenance.value_counts().to_dict() == {"shipped": COUNT, "own": 3}
@@ -317,14 +317,14 @@ def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_te
             connection.execute(
                 "INSERT INTO bisection_commits VALUES ('s', 0, 0, 'aa', '', 'Mend', 9, [83149], [], ['a.cpp'], true)"
             )
-    made = of_item(store, "pytorch/pytorch", 83149)
-    found = made.cases[0].bisected
-    assert found is not None
-    assert made.conclusion == "no longer seen"
-    assert (found.text, found.between, found.total) == ("Of now.", ("2.2.2", "2.3.1"), 700)
-    assert [(one["pull"], one["files"]) for one in found.naming] == [(9, ["a.cpp"])]
+    made = report_of(store, "pytorch/pytorch", 83149)
+    assert made.answer is not None
+    assert (made.answer.closable, made.answer.rule) == ("yes", "case_gone")
+    assert [(found["text"], found["fixes"]) for found in made.bisections] == [("Of now.", [9])]
     with store.writer("test") as writer, writer.transaction() as connection:
         newest = "(SELECT build FROM builds WHERE version LIKE '2.15.0%')"
         of_case = "(SELECT case_hash FROM cases WHERE name = ?)"
         connection.execute(f"DELETE FROM verdicts WHERE build IN {newest} AND case_hash IN {of_case}", [name])
-    assert of_item(store, "pytorch/pytorch", 83149).conclusion == "cannot be concluded"
+    left = report_of(store, "pytorch/pytorch", 83149).answer
+    assert left is not None
+    assert left.rule == "case_undecided"

@@ -92,7 +92,7 @@ def test_settings_files_are_checked_by_light_commands_too(
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) -> None:
-    for command in (["status"], ["chain", "172340"], ["list"], ["list", "--json"], ["comment", "--help"]):
+    for command in (["status"], ["chain", "172340"], ["list"], ["list", "--json"], ["show", "--paste", "--help"]):
         read_end, write_end = os.pipe()
         os.close(read_end)
         surroundings = {**os.environ, "EMBERS_DATABASE": str(catalog_template), "PYTHONUNBUFFERED": unbuffered}
@@ -103,7 +103,9 @@ def test_a_closed_pipe_ends_with_141(catalog_template: Path, unbuffered: str) ->
         assert (process.returncode, errors) == (141, b"")
 
 
-@pytest.mark.parametrize("command", ["status", "funnel", "list", "cases", "chain 172340", "--help", "show 84577"])
+@pytest.mark.parametrize(
+    "command", ["status", "data funnel", "list", "list --cases", "chain 172340", "--help", "show 84577"]
+)
 def test_terminals_without_unicode_get_ascii(catalog_template: Path, command: str) -> None:
     for environment in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}):
         done = ended(*command.split(), EMBERS_DATABASE=str(catalog_template), **environment)

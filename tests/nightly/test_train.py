@@ -129,7 +129,7 @@ def test_questions_and_classes_that_gold_is_too_thin_for_are_left_out_and_named(
 
 def test_too_little_gold_says_what_to_do(database: Path) -> None:
     one = GoldLabel(REPO, 1, "consequence", "crash", "human", "h")
-    with pytest.raises(InputError, match="embers label"):
+    with pytest.raises(InputError, match="embers data label"):
         learned(store_of(database, [told(1, "crash")], gold_labels=[one]))
 
 

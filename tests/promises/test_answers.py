@@ -85,7 +85,7 @@ def test_the_study_is_reproducible(catalog: Path, tmp_path: Path) -> None:
     day = json.loads((RESULTS / "study.json").read_text(encoding="utf-8"))["as_of"]
     embers("study", "tables", "figures", "claims", "--as-of", day, "--out", tmp_path / "study", "--database", catalog)
     shutil.copy(RESULTS / "verdicts.csv", tmp_path / "study")
-    embers("matrix", "--add-to", tmp_path / "study" / "verdicts.csv", "--database", catalog)
+    embers("list", "--matrix", "--add-to", tmp_path / "study" / "verdicts.csv", "--database", catalog)
     committed = {path.stem: path for path in RESULTS.glob("*.csv") if path.stem not in NOT_OF_THE_CATALOG}
     assert len(committed) >= 25
     for name, path in committed.items():
@@ -95,7 +95,7 @@ def test_the_study_is_reproducible(catalog: Path, tmp_path: Path) -> None:
 def test_the_dataset_is_whole(catalog: Path, tmp_path: Path) -> None:
     """A dataset lists the checksum of each of its files, comes out the same twice, and holds no text or name of a person."""
     for name in ("a", "b"):
-        embers("export", "--dataset", tmp_path / name, "--database", catalog)
+        embers("data", "export", "--dataset", tmp_path / name, "--database", catalog)
     subprocess.run(["sha256sum", "--quiet", "--strict", "-c", "SHA256SUMS"], cwd=tmp_path / "a", check=True)
     files = {str(path.relative_to(tmp_path / "a")) for path in (tmp_path / "a").rglob("*") if path.is_file()}
     sums = (tmp_path / "a" / "SHA256SUMS").read_text(encoding="utf-8")
@@ -223,7 +223,7 @@ def test_hostile_text_stays_text(small: dict[str, str], database: Path, tmp_path
         1, title=f"wrong sum {HOSTILE}", body=HOSTILE, labels=[{"name": HOSTILE}], user={"login": "x", "id": 1}
     )
     embers("mine", "--source", "jsonl", json_lines(tmp_path / "i.jsonl", record), "--database", database, **small)
-    for words in (("show", 1), ("list",), ("comment", 1), ("status",)):
+    for words in (("show", 1), ("list",), ("show", "--paste", 1), ("status",)):
         with start(*words, "--database", database, **small) as process:
             printed = "".join(process.communicate())
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", printed), words
@@ -260,7 +260,7 @@ def test_a_refusal_is_one_line(catalog: Path, database: Path, tmp_path: Path) ->
         (("run", "no_such_case", "--database", database), 3),
         (("list", "--status", "no_such_status", "--database", database), 3),
         (("study", "poems", "--database", database), 3),
-        (("export", "--dataset", tmp_path, "--database", database), 3),
+        (("data", "export", "--dataset", tmp_path, "--database", database), 3),
     ):
         refusal(*words, code=code)
     embers("list", "--no-such-option", code=2)

@@ -47,10 +47,10 @@ def test_not_seen_is_not_clean(ran: Path, small: dict[str, str], tmp_path: Path)
     shown = embers("show", 2, "--database", ran, **small)
     assert "not_seen" in shown
     assert "absent" not in shown.partition("Script")[0]
-    embers("matrix", "--csv", tmp_path / "m.csv", "--junit", tmp_path / "m.xml", "--database", ran, **small)
+    embers("list", "--matrix", "--csv", tmp_path / "m.csv", "--junit", tmp_path / "m.xml", "--database", ran, **small)
     lines = [line for line in (tmp_path / "m.csv").read_text().splitlines() if line.startswith("pt2_")]
     assert [",not_seen," in line for line in lines] == [True, True]
-    embers("export", "--dataset", tmp_path / "d", "--database", ran, **small)
+    embers("data", "export", "--dataset", tmp_path / "d", "--database", ran, **small)
     lines = [line for line in (tmp_path / "d" / "data" / "verdicts.csv").read_text().splitlines() if "pt2_" in line]
     assert [",not_seen," in line for line in lines] == [True, True]
     embers("report", "--database", ran, "--out", tmp_path / "site", **small)

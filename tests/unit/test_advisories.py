@@ -1,4 +1,4 @@
-"""`embers advisories`: published ranges of torch's security advisories beside the releases on which their cases occur."""
+"""`embers research advisories`: published ranges of torch's security advisories beside the releases on which their cases occur."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tm
 
     text = (Path(__file__).parents[1] / "osv_schema.json").read_text(encoding="utf-8")
     schema = jsonschema.Draft202012Validator(json.loads(text))
-    printed = CliRunner().invoke(app, ["advisories", "--json", "--osv", str(tmp_path / "osv")])
+    printed = CliRunner().invoke(app, ["research", "advisories", "--json", "--osv", str(tmp_path / "osv")])
     assert printed.exit_code == 0, printed.output
     documents = json.loads(printed.output)
     assert len(documents) == len(advisories.load().advisory)
@@ -145,9 +145,9 @@ def test_documents_have_what_the_osv_schema_requires_and_are_written_as_files(tm
         schema.validate(made)
         assert json.loads((tmp_path / "osv" / f"{made['id']}.json").read_text()) == made
     (tmp_path / "file").write_text("mine")
-    assert_clean_error(run_embers("advisories", "--osv", tmp_path / "file"), 3, "cannot be written")
+    assert_clean_error(run_embers("research", "advisories", "--osv", tmp_path / "file"), 3, "cannot be written")
     assert (tmp_path / "file").read_text() == "mine"
-    text = run_embers("advisories").stdout
+    text = run_embers("research", "advisories").stdout
     about = advisories.load()
     assert all(one.id in text for one in (*about.advisory, *about.not_executed))
     assert "not by itself a vulnerability" in text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 from support import assert_clean_error, run_embers
+from torch_embers.cli.application import FORMER
 from torch_embers.errors import StoreMissingError
 from torch_embers.store.store import Store
 
@@ -48,13 +50,66 @@ def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (2, False)
     done = run_embers("--help")
     assert done.returncode == 0
-    assert all(command in done.stdout for command in ("mine", "status", "export", "chain", "funnel"))
+    assert all(command in done.stdout for command in ("mine", "status", "report", "chain", "data"))
+
+
+@pytest.mark.parametrize("group", ["", "data", "research", "builds"])
+def test_help_has_a_line_with_a_whole_sentence_for_each_command(group: str) -> None:
+    _, _, _, *blocks = run_embers(*group.split(), "--help", COLUMNS="80").stdout.rstrip().split("\n\n")
+    listed = [line for block in blocks for line in block.splitlines()[1:]]
+    assert listed
+    assert [line for line in listed if not re.fullmatch(r"  [a-z-]+ +[A-Z].*[^.]\.", line)] == []
+
+
+def test_help_lists_commands_in_the_order_of_need_and_forms_with_their_command() -> None:
+    printed = run_embers("--help").stdout
+    headings = ["Look up", "Keep current", "Run", "Check your own code", "Study and share", "Set up"]
+    assert re.findall(r"(?m)^(\w.*):$", printed) == ["Options", *headings]
+    assert re.search(r"\n  (mcp|list --matrix) ", printed) is None
+    assert re.search(r"\n  --matrix +Print the verdict", run_embers("list", "--help").stdout)
+
+
+@pytest.mark.parametrize("former", FORMER)
+def test_a_former_name_works_and_says_the_new_one_once(former: str) -> None:
+    done, today = (run_embers(*words.split(), "--help") for words in (former, FORMER[former]))
+    assert (done.returncode, today.returncode, today.stderr) == (0, 0, "")
+    assert f"embers {FORMER[former].removesuffix(' --table')} " in today.stdout
+    assert done.stdout == today.stdout
+    assert done.stderr == f"`embers {former}` is now `embers {FORMER[former]}`; the old name works until 0.3.\n"
+
+
+@pytest.mark.parametrize(
+    ("former", "today"),
+    [
+        ("cases --limit 1 pt84577", "list pt84577 --limit 1 --cases"),
+        ("funnel --json", "data funnel --json"),
+        ("similar -k 0 67513", "search 67513 -k 0 --like"),
+        ("comment 4", "show 4 --paste"),
+    ],
+)
+def test_options_of_a_former_name_are_those_of_the_new_one(catalog_template: Path, former: str, today: str) -> None:
+    was, now = (run_embers(*words.split(), "--database", catalog_template) for words in (former, today))
+    assert (was.returncode, was.stdout) == (now.returncode, now.stdout)
+    assert was.stderr.splitlines()[1:] == now.stderr.splitlines()
+    assert was.stdout or now.stderr
+
+
+def test_a_form_of_a_command_has_options_of_its_own() -> None:
+    for words in (("list", "--cases", "--state", "open"), ("list", "--csv", "m.csv"), ("list", "--cases", "--matrix")):
+        assert run_embers(*words).returncode == 2
 
 
 NAMES_A_DATABASE = [
-    *("status", "funnel", "list", "cases", "chain 5", "link", "export --to out", "export --dataset out", "classify"),
-    *("evaluate", "label --annotator a", "similar 5", "search strides", "run", "minimize 5", "matrix"),
-    *("recheck", "show 5", "comment 5", "study tables --out out", "report --out out"),
+    *("status", "data funnel", "list", "list --cases", "chain 5", "data link", "data export --to out", "classify"),
+    *(
+        "data export --dataset out",
+        "research evaluate",
+        "data label --annotator a",
+        "search --like 5",
+        "search strides",
+    ),
+    *("run", "research minimize 5", "list --matrix"),
+    *("recheck", "show 5", "show --paste 5", "study tables --out out", "report --out out"),
 ]
 
 

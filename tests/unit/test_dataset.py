@@ -292,6 +292,6 @@ def test_a_missing_empty_or_older_database_is_refused_with_advice(hostile: Store
 
 def test_a_dataset_goes_without_the_options_of_single_tables(hostile: Store, tmp_path: Path) -> None:
     for other in (("--to", "out"), ("--format", "csv"), ("--table", "items")):
-        done = run_embers("export", "--dataset", tmp_path / "d", *other, "--database", hostile.path)
+        done = run_embers("data", "export", "--dataset", tmp_path / "d", *other, "--database", hostile.path)
         assert_clean_error(done, 3, "leave out --to")
     assert not (tmp_path / "d").exists()

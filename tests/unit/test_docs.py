@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import support
-from documented import COMMANDS, DOCS, INLINE, PAGES, ROOT, examples, parse, unknown
+from documented import DOCS, INLINE, PAGES, ROOT, examples, parse, unknown
 from torch_embers import errors
 from torch_embers.run.reports import NEWS
 from torch_embers.run.status import STATUSES
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pytest
 
 docs: Any = support.tool("docs")
+COMMANDS: dict[str, Any] = docs.every_command()
 TEXTS = {path: path.read_text(encoding="utf-8") for path in PAGES}
 TARGETS = set(re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\((?![a-z]+:)([^)\s#]*)(?:#([^)\s]+))?\)")
@@ -34,9 +35,10 @@ MACHINE_PATH = re.compile(r"(?<![\w.:/-])/(?:home|root|tmp|work|Users|mnt|var|op
 
 
 def test_every_command_has_a_page_and_a_line_in_the_index() -> None:
-    assert {path.stem for path in (DOCS / "commands").glob("*.md")} == set(COMMANDS)
+    pages = {docs.page_of(name) for name in COMMANDS}
+    assert {str(path.relative_to(DOCS)) for path in (DOCS / "commands").rglob("*.md")} == pages
     index = TEXTS[DOCS / "commands.md"]
-    assert [name for name in COMMANDS if f"(commands/{name}.md)" not in index] == []
+    assert [name for name in COMMANDS if f"[`embers {name}`]({docs.page_of(name)})" not in index] == []
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.EmbersError)]
     codes = {kind.exit_code for kind in kinds} | {0, 2, NEWS, 130, 141}
     assert [code for code in sorted(codes) if f"\n| {code} | " not in index] == []
@@ -44,9 +46,8 @@ def test_every_command_has_a_page_and_a_line_in_the_index() -> None:
 
 def test_every_command_and_option_has_a_help_text() -> None:
     for name, command in COMMANDS.items():
-        for each in (command, *getattr(command, "commands", {}).values()):
-            assert each.help, name
-            assert [parameter.name for parameter in each.params if not parameter.help] == [], name
+        assert command.help, name
+        assert [parameter.name for parameter in command.params if not parameter.help] == [], name
 
 
 def test_lines_and_inline_code_of_pages_are_commands_that_exist() -> None:
@@ -117,3 +118,11 @@ def test_what_only_the_site_has_takes_the_place_of_its_line(monkeypatch: pytest.
     assert docs.filled(page).split("\n") == [
         *("before", "", "", "| a | b |", "| --- | ---: |", "| `#1\\|` | 2,000 |", "", "", "", "after", "")
     ]
+
+
+def test_messages_and_files_name_commands_that_exist() -> None:
+    files = [*(ROOT / "pipeline").rglob("*.*"), *(ROOT / "data").glob("*.toml"), ROOT / "Makefile"]
+    for path in files:
+        if path.suffix in {".py", ".sql", ".html", ".md", ".toml", ""} and path.parent.name != "migrations":
+            lines = INLINE.findall(path.read_text(encoding="utf-8"))
+            assert {line: found for line in lines if (found := unknown(line))} == {}, path

@@ -72,9 +72,9 @@ def test_a_missing_package_names_the_command_that_installs_it(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
     )
-    extra, commands = "classify", [["classify"], ["evaluate"], ["label"]]
+    extra, commands = "classify", [["classify"], ["research", "evaluate"], ["data", "label"]]
     if missing == "accelerate":
-        extra, commands = "tune", [["evaluate", "--tune"]]
+        extra, commands = "tune", [["research", "evaluate", "--tune"]]
     for command in commands:
         with pytest.raises(SystemExit) as end:
             cli.main([*command, "--database", str(tmp_path / "e.duckdb")])

@@ -288,7 +288,7 @@ def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is
         pytest.raises(InputError, match=f"{said}.*: restore it, or leave it out") as failed,
     ):
         state.load(writer, folder)
-    assert str(failed.value).startswith(f"{folder}: "), "also `embers merge` loads it, which has no --state"
+    assert str(failed.value).startswith(f"{folder}: "), "also `embers data merge` loads it, which has no --state"
     assert rows(known.path, "SELECT number FROM announcements") == [(1,)]
 
 

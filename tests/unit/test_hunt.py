@@ -207,7 +207,7 @@ def test_the_coverage_map_counts_calls_and_says_what_was_not_called(tmp_path):
     assert said.endswith("map.parquet: 2 rows")
     found = duckdb.sql(f"select mode, layout, tested, guarded, wrong, reason, skipped from '{tmp_path}/map.parquet'")
     assert found.fetchall() == [("out", "strided", 5, 2, 1, "", 0), ("", "", 0, 0, 0, "no gradient", 3)]
-    with pytest.raises(InputError, match="embers hunt coverage FILE"):
+    with pytest.raises(InputError, match="embers research hunt coverage FILE"):
         hunt_command.act(["cover"], tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""`embers judge`: what a person says of a report's script is kept beside the database and counts in its timeline."""
+"""`embers data judge`: what a person says of a report's script is kept beside the database and counts in its timeline."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SEGMENTS = (crashed("2.5.1", "2.6.0", match="other"), ended("2.7.1", "2.8.0", ma
 
 
 def say(database: Path, *options: str, number: int = 5) -> Any:
-    return run_embers("judge", number, "--reason", "seen", "--annotator", "ann", *options, "-d", database)
+    return run_embers("data", "judge", number, "--reason", "seen", "--annotator", "ann", *options, "-d", database)
 
 
 def matches(database: Path) -> list[str | None]:

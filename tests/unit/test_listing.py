@@ -1,4 +1,4 @@
-"""`embers list`, `embers cases`, and JSON on standard output."""
+"""`embers list`, `embers list --cases`, and JSON on standard output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from torch_embers.builds.registry import Build
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
-from torch_embers.run import release, reports, second_opinion, second_opinion_text
+from torch_embers.run import release, reports
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.fix_tests.report import Yield
 from torch_embers.run.hunt import Hunted
@@ -71,9 +71,9 @@ def test_filters_choose_cases(store: Store, asked: dict[str, Any], names: list[s
         (("list", "--as-reported-on", "2.9"), ("2.9.1",)),
         (("list", "--state", "ajar"), ("open or closed",)),
         (("list", "--sort", "size"), ("reactions",)),
-        (("cases", "--class", "non_contiguos"), ("non_contiguous",)),
-        (("cases", "--requires", "gpu"), ("cpu",)),
-        (("cases", "--occurs-on", "9"), (OLD,)),
+        (("list", "--cases", "--class", "non_contiguos"), ("non_contiguous",)),
+        (("list", "--cases", "--requires", "gpu"), ("cpu",)),
+        (("list", "--cases", "--occurs-on", "9"), (OLD,)),
     ],
 )
 def test_unknown_names_are_refused_with_the_nearest(
@@ -111,7 +111,7 @@ def test_what_scripts_do_is_listed_in_a_line_each_that_fits_a_terminal(
 
 
 @pytest.mark.parametrize("width", [60, 80])
-@pytest.mark.parametrize("command", ["list --repo a/b", "cases", "status", "funnel"])
+@pytest.mark.parametrize("command", ["list --repo a/b", "list --cases", "status", "data funnel"])
 def test_tables_fit_narrow_terminals(store: Store, command: str, width: int) -> None:
     done = run_embers(*command.split(), "--database", store.path, COLUMNS=str(width))
     assert done.returncode == 0
@@ -121,13 +121,13 @@ def test_tables_fit_narrow_terminals(store: Store, command: str, width: int) -> 
 
 
 JSON_COMMANDS = {
-    "embers matrix": "matrix",
+    "embers list --matrix": "list --matrix",
     "embers show": "show 84577",
     "embers status": "status",
     "embers list": "list --repo a/b",
-    "embers cases": "cases",
+    "embers list --cases": "list --cases",
     "embers chain": "chain 172340",
-    "embers funnel": "funnel",
+    "embers data funnel": "data funnel",
 }
 
 
@@ -145,22 +145,21 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
-    "embers second-opinion": lambda: second_opinion_text.as_table(
-        second_opinion.opinion_on(MagicMock(cases=(), links=(), verdicts=(), timeline=None))
-    ),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],
-    "embers fix-tests": lambda: [field.name for field in fields(Yield)],
+    "embers research fix-tests": lambda: [field.name for field in fields(Yield)],
     "embers study": lambda: study_command.as_table(study_command.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
     "embers report": lambda: [field.name for field in fields(Reported)],
-    "embers perf": lambda: Timed([], {}, [], 0.1).table(),
+    "embers research perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
-    "embers advisories": lambda: osv.document(advisories.executed()[0], advisories.load())["database_specific"],
-    "embers judge": lambda: Judgement.model_fields,
-    "embers hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
+    "embers research advisories": lambda: osv.document(advisories.executed()[0], advisories.load())[
+        "database_specific"
+    ],
+    "embers data judge": lambda: Judgement.model_fields,
+    "embers research hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
 }
 """What commands print that take a sandbox, builds or minutes."""
 

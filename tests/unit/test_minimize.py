@@ -274,10 +274,14 @@ def test_what_came_out_is_said_first_and_of_one_build_the_whole_script_stands_be
 def test_a_script_without_a_flip_is_refused_unless_a_build_is_named(tmp_path: Path) -> None:
     database = tmp_path / "one.duckdb"
     put(database, 7, [crashed("2.6.0")])
-    done = run_embers("minimize", 7, "--database", database, EMBERS_BUILDS_DIR=str(tmp_path))
+    done = run_embers("research", "minimize", 7, "--database", database, EMBERS_BUILDS_DIR=str(tmp_path))
     assert_clean_error(done, 3, "pytorch/pytorch#7 has no known flip with a build on each side here", "--build NAME")
 
 
 def test_one_report_or_all_are_named() -> None:
-    assert_clean_error(run_embers("minimize"), 3, "give the number of one report, or all of them with --all")
-    assert_clean_error(run_embers("minimize", 7, "--all"), 3, "give the number of one report, or all of them")
+    assert_clean_error(
+        run_embers("research", "minimize"), 3, "give the number of one report, or all of them with --all"
+    )
+    assert_clean_error(
+        run_embers("research", "minimize", 7, "--all"), 3, "give the number of one report, or all of them"
+    )

@@ -86,7 +86,7 @@ def test_a_run_of_own_cases_without_a_database_says_that_nothing_was_kept(
         (
             None,
             "4611686018427387904",
-            "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report",
+            "`embers list --matrix` lists the cases, `embers run NUMBER` runs the script of a report",
         ),
     ],
 )

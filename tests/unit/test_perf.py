@@ -1,4 +1,4 @@
-"""`embers perf`: builds in turn, changes that stayed, and what could not be timed."""
+"""`embers research perf`: builds in turn, changes that stayed, and what could not be timed."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
 from torch_embers.link.chain import Link, Node
-from torch_embers.report import badges, command, evaluation, folder, links_graph, places, rendering, rules
+from torch_embers.report import badges, command, evaluation, folder, links_graph, places, rendering, rules, serve, show
 from torch_embers.report.operators import operators
 from torch_embers.report.similar import similar
 from torch_embers.store.store import Store
@@ -123,7 +124,22 @@ def test_a_folder_without_documentation_is_refused_before_anything_is_read(tmp_p
 
 
 def test_serving_needs_a_report(tmp_path: Path) -> None:
-    assert_clean_error(run_embers("serve", tmp_path), 3, "no report there")
+    assert_clean_error(run_embers("report", "--serve-existing", tmp_path), 3, "no report there")
+
+
+def test_a_report_can_be_shown_as_soon_as_it_is_written(
+    catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = MagicMock()
+    monkeypatch.setattr(command, "report", lambda store, request: served.wrote(request.out))
+    monkeypatch.setattr(show, "print_reported", lambda done: None)
+    monkeypatch.setattr(serve, "server", served.server)
+    served.server.return_value.__enter__.return_value.server_port = 5
+    done = run_embers("report", "--serve", "--port", 0, "--out", tmp_path, "--database", catalog_template)
+    assert done.stdout == "http://127.0.0.1:5/ (Ctrl-C ends it)\n"
+    assert [name for name, *_ in served.mock_calls[:2]] == ["wrote", "server"]
+    assert served.server.call_args.args == (tmp_path, 0)
+    served.server.return_value.__enter__.return_value.serve_forever.assert_called_once_with()
 
 
 def test_similar_items_are_those_of_the_nearest_vectors() -> None:

@@ -23,7 +23,7 @@ CALL: dict[str, Any] = dict.fromkeys(hunt_map.COLUMNS, "") | dict.fromkeys(hunt_
 CALL |= {"build": "2.15.0", "op": "add", "mode": "forward", "layout": "sliced", "tested": 1}
 
 
-@pytest.mark.parametrize("words", ["status", "funnel", "search conv", "list", "report", "export --to out"])
+@pytest.mark.parametrize("words", ["status", "data funnel", "search conv", "list", "report", "data export --to out"])
 def test_a_duckdb_file_of_somebody_else_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:
@@ -79,7 +79,7 @@ def test_a_broken_coverage_map_is_one_line(tmp_path: Path, write: Callable[[Path
         hunt_map.read(tmp_path)
     assert said in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-    assert str(caught.value).endswith("`embers hunt coverage` writes it anew")
+    assert str(caught.value).endswith("`embers research hunt coverage` writes it anew")
 
 
 @pytest.mark.parametrize(

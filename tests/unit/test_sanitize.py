@@ -47,7 +47,8 @@ def test_a_missing_script_and_an_unknown_oracle_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "instead"), [("compiled", "CompiledOracle"), ("device", "DeviceOracle"), ("timing", "embers perf")]
+    ("name", "instead"),
+    [("compiled", "CompiledOracle"), ("device", "DeviceOracle"), ("timing", "embers research perf")],
 )
 def test_an_oracle_that_compares_two_runs_is_refused_with_what_to_use_instead(tmp_path, name, instead):
     (tmp_path / "script.py").write_text("", encoding="utf-8")

@@ -10,15 +10,21 @@ from torch_embers.run.script import SHOWN_LINES, script_of
 HEADER = '# /// script\n# dependencies = ["torch"]\n# ///\n'
 
 
-def test_path_digest_and_first_lines_without_the_metadata_are_shown() -> None:
-    code = f'{HEADER}"""What happens."""\n\nimport torch\n' + "".join(f"x{n} = {n}\n" for n in range(20))
+def test_path_digest_and_the_call_without_what_stands_around_it_are_shown() -> None:
+    call = "".join(f"    x{n} = {n}\n" for n in range(30))
+    code = f'{HEADER}"""What happens."""\n\nimport torch\n\n\ndef main():\n    """Say."""\n{call}\n\nprint(main())\n'
     script = script_of("pt1_name", "curated", code)
     assert script.path == "data/cases/pt1_name.py"
     assert script.sha256 == sha256(code.encode()).hexdigest()
-    assert script.lines()[:3] == ['"""What happens."""', "import torch", "x0 = 0"]
-    assert len(script.first_lines) == SHOWN_LINES
-    assert script.lines()[-1] == "... 10 more lines"
-    assert script.row()["more_lines"] == 10
+    assert script.lines()[:2] == ["x0 = 0", "x1 = 1"]
+    assert len(script.lines()) == SHOWN_LINES + 1
+    assert script.lines()[-1] == "... 11 more lines"
+    assert script.row()["code"] == code.removeprefix(HEADER).rstrip(), "the whole text, for who wants it"
+
+
+def test_a_script_without_the_usual_function_is_shown_from_its_beginning() -> None:
+    for code in ("import torch\n\nprint(1)\n", "import torch\nprint(1)\nthis is no Python\n"):
+        assert script_of("x5", "own", code).lines()[:2] == ["import torch", "print(1)"]
 
 
 def test_a_script_of_the_database_says_that_it_has_no_file() -> None:

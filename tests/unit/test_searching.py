@@ -1,4 +1,4 @@
-"""`embers similar` and `embers search`: meaning and words together, filters, and databases without vectors."""
+"""`embers search --like` and `embers search`: meaning and words together, filters, and databases without vectors."""
 
 from __future__ import annotations
 

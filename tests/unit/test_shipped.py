@@ -38,7 +38,7 @@ def mined(catalog_database: Path) -> Store:
 def test_every_case_is_the_one_whose_verdicts_are_shipped() -> None:
     known = {(row["case"], row["case_hash"]) for row in COMMITTED}
     changed = [one.name for one in case.shipped() if (one.name, one.hash) not in known]
-    assert not changed, f"run these, then `embers matrix --own --add-to`: {changed}"
+    assert not changed, f"run these, then `embers list --matrix --own --add-to`: {changed}"
     lines = shipped_verdicts.parse(resources.analysis_text(*shipped_verdicts.FILE), "")
     former = {line["case"] for line in lines} - {line["case"] for line in shipped_verdicts.read()}
     assert len(lines) == len(shipped_verdicts.read()), f"lines of a former text: {former}"

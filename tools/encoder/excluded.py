@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MEASURED = resources.CHECKOUT_DIR / "tools" / "encoder" / "search_pairs.csv"
-"""The pairs that the order of `embers similar` was measured on (bench/RESULTS.md)."""
+"""The pairs that the order of `embers search --like` was measured on (bench/RESULTS.md)."""
 NEAR = 0.7
 """Titles that share at least this share of their words (Jaccard) count as copies of each other."""
 LEAST_WORDS = 4

@@ -1,4 +1,4 @@
-"""The command behind `embers label`: who labels, what to ask, the walk, and what came of it.
+"""The command behind `embers data label`: who labels, what to ask, the walk, and what came of it.
 
 Each answer goes first to the journal (``journal.py``), then, item by item, to the table ``gold_labels``.
 """

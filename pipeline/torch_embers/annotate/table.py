@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SOURCE = "label"
 """In ``gold_labels.source``: the row comes from a person at the terminal."""
-PURPOSE = "embers label"
+PURPOSE = "embers data label"
 
 _STAGE = {
     "repo": pa.string(),

@@ -1,4 +1,4 @@
-"""What `embers classify` and `embers label --errors` print."""
+"""What `embers classify` and `embers data label --errors` print."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def train(
             rows[question.name] = learned, weak_rows(question, data, {row.label for row in learned})
     if not rows:
         raise InputError(
-            f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more (`embers label`)"
+            f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more (`embers data label`)"
         )
     keys = sorted({(row.repo, row.number) for parts in rows.values() for part in parts for row in part})
     items = data.table(keys, store, embedder)

@@ -15,7 +15,10 @@ def advisories(
         bool, typer.Option("--json", help="Print the OSV documents as a JSON list instead.")
     ] = False,
 ) -> None:
-    """Print which releases torch's security advisories name, beside those on which what they tell occurs."""
+    """Print on which releases torch's security advisories hold.
+
+    Beside the releases that they name stand those on which what they tell occurs.
+    """
     from torch_embers import console
     from torch_embers.audit import advisories as shipped
     from torch_embers.audit.osv import document

@@ -1,8 +1,8 @@
 """The command `embers` put together: which function is behind which word. A new command is listed here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -45,67 +45,163 @@ class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         return _ungiven_untouched(super().get_params(ctx))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Know former names, and the forms of a command that have options of their own, such as `list --cases`."""
+        if ctx.parent is None and (now := FORMER.get(args[0])):
+            typer.echo(f"`embers {args[0]}` is now `embers {now}`; the old name works until {FORMER_UNTIL}.", err=True)
+            args = [*now.split(), *args[1:]]
+        for word in args[1:]:
+            if (form := f"{args[0]} {word}") in self.commands:
+                return super().resolve_command(ctx, [form, *(other for other in args[1:] if other != word)])
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        del ctx
+        shown: dict[str, Any] = {word: made for word, made in self.commands.items() if not made.hidden}
+        width = max(map(len, shown))
+        for panel in dict.fromkeys(made.rich_help_panel for made in shown.values()):
+            with formatter.section(panel or "Commands"):
+                of_panel = [(word, made) for word, made in shown.items() if made.rich_help_panel == panel]
+                formatter.write_dl([(word.ljust(width), first_line(made)) for word, made in of_panel])
+
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return _ungiven_untouched(super().get_params(ctx))
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        super().format_options(ctx, formatter)
+        words = ctx.parent.command.commands
+        forms = {word: made for word, made in words.items() if word.startswith(f"{ctx.info_name} --")}
+        if forms:
+            with formatter.section("Forms with options of their own (add --help)"):
+                formatter.write_dl(
+                    [(word.removeprefix(f"{ctx.info_name} "), first_line(forms[word])) for word in forms]
+                )
 
-app = typer.Typer(
-    name="embers",
-    cls=_Group,
-    help="Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: it starts quickly and fits any terminal
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-COMMANDS: dict[str, Callable[..., None]] = {
-    "mine": tracker.mine,
-    "status": tracker.status,
-    "list": listing.list_items,
-    "cases": listing.list_cases,
-    "export": tracker.export,
-    "link": tracker.link,
-    "chain": tracker.chain,
-    "funnel": tracker.funnel,
-    "classify": classify.classify,
-    "evaluate": classify.evaluate,
-    "label": classify.label,
-    "similar": search.similar,
-    "search": search.search,
-    "doctor": runs.doctor,
-    "fix-tests": fix_tests.fix_tests,
-    "run": runs.run,
-    "merge": runs.merge,
-    "minimize": runs.minimize,
-    "matrix": runs.matrix,
-    "judge": runs.judge,
-    "recheck": runs.recheck,
-    "bisect": bisect.bisect,
-    "show": runs.show_item,
-    "comment": runs.comment,
-    "second-opinion": bisect.second_opinion,
-    "sanitize": oracles.sanitize,
-    "hunt": oracles.hunt,
-    "perf": oracles.perf,
-    "audit": audit.audit,
-    "advisories": advisories.advisories,
-    "study": study.study,
-    "mcp": assistants.mcp,
-    "report": report.report,
-    "serve": report.serve,
+def first_line(command: Any) -> str:
+    """The sentence that says what a command does."""
+    return str(command.help).splitlines()[0]
+
+
+class Group(NamedTuple):
+    """Commands behind one word."""
+
+    about: str
+    commands: Mapping[str, Callable[..., None]]
+
+
+COMMANDS: dict[str, dict[str, Callable[..., None] | Group]] = {
+    "Look up": {
+        "show": runs.show_item,
+        "show --paste": bisect.paste,
+        "list": listing.list_items,
+        "list --cases": listing.list_cases,
+        "list --matrix": runs.matrix,
+        "search": search.search,
+        "search --like": search.similar,
+        "chain": tracker.chain,
+        "status": tracker.status,
+    },
+    "Keep current": {"mine": tracker.mine, "classify": classify.classify, "recheck": runs.recheck},
+    "Run": {"run": runs.run, "bisect": bisect.bisect},
+    "Check your own code": {"audit": audit.audit, "sanitize": oracles.sanitize},
+    "Study and share": {
+        "study": study.study,
+        "report": report.report,
+        "report --serve-existing": report.serve_existing,
+        "data": Group(
+            "Label, judge, link, count, export and merge what is stored.",
+            {
+                "label": classify.label,
+                "judge": runs.judge,
+                "link": tracker.link,
+                "funnel": tracker.funnel,
+                "export": tracker.export,
+                "merge": runs.merge,
+            },
+        ),
+        "research": Group(
+            "Hunt unknown bugs, test fixes, shrink scripts, time and measure.",
+            {
+                "hunt": oracles.hunt,
+                "fix-tests": fix_tests.fix_tests,
+                "minimize": runs.minimize,
+                "perf": oracles.perf,
+                "advisories": advisories.advisories,
+                "evaluate": classify.evaluate,
+            },
+        ),
+    },
+    "Set up": {
+        "doctor": runs.doctor,
+        "builds": Group(
+            "Install, check and remove the PyTorch builds that cases run on.",
+            {
+                "add": builds.builds_add,
+                "list": builds.builds_list,
+                "check": builds.builds_check,
+                "remove": builds.builds_remove,
+            },
+        ),
+    },
+    "": {"mcp": assistants.mcp},
 }
-"""In the order of `embers --help`; groups come last."""
-GROUPS = {"builds": builds.builds_app}
+"""In the order of `embers --help`. Forms with an option in their name and commands without a heading are not listed."""
 PASSING_ON = {"sanitize": oracles.PASS_ON, "perf": oracles.PASS_ON}
 """Commands that hand words on to a script."""
+FORMER = {
+    "cases": "list --cases",
+    "matrix": "list --matrix",
+    "similar": "search --like",
+    "second-opinion": "show --paste",
+    "comment": "show --paste",
+    "serve": "report --serve-existing",
+    "label": "data label",
+    "judge": "data judge",
+    "link": "data link",
+    "funnel": "data funnel",
+    "export": "data export",
+    "merge": "data merge",
+    "hunt": "research hunt",
+    "fix-tests": "research fix-tests",
+    "minimize": "research minimize",
+    "perf": "research perf",
+    "advisories": "research advisories",
+    "evaluate": "research evaluate",
+}
+"""Former names of commands, and what they are called now."""
+FORMER_UNTIL = "0.3"
+"""Release without the former names."""
 
-for word, function in COMMANDS.items():
-    app.command(word, cls=_Command, context_settings=PASSING_ON.get(word))(function)
-for word, group in GROUPS.items():
-    app.add_typer(group, name=word)
+
+def _group(about: str, **attributes: Any) -> typer.Typer:
+    # plain help: it starts quickly and fits any terminal
+    return typer.Typer(cls=_Group, help=about, no_args_is_help=True, rich_markup_mode=None, **attributes)
+
+
+def _add(to: typer.Typer, word: str, behind: Callable[..., None] | Group, heading: str | None = None) -> None:
+    if isinstance(behind, Group):
+        group = _group(behind.about)
+        for member, function in behind.commands.items():
+            _add(group, member, function)
+        to.add_typer(group, name=word, rich_help_panel=heading)
+        return
+    hidden = heading == "" or " " in word
+    settings = PASSING_ON.get(word)
+    to.command(word, cls=_Command, context_settings=settings, rich_help_panel=heading, hidden=hidden)(behind)
+
+
+app = _group(
+    "Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones.",
+    name="embers",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for heading, words in COMMANDS.items():
+    for word, behind in words.items():
+        _add(app, word, behind, heading)
 
 
 def _version(wanted: bool) -> None:

@@ -5,9 +5,9 @@ from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
 
 
 def mcp(repo: RepoOption = None, database: DatabaseOption = None) -> None:
-    """Answer assistants by the Model Context Protocol on standard input and output. Read-only.
+    """Answer assistants by the Model Context Protocol.
 
-    Tools: search, show, verdicts, second_opinion, audit.
+    On standard input and output; it only reads. Tools: search, show, verdicts, timeline, audit.
     """
     packages.require("mcp", "this server needs")
     from torch_embers import mcp_server, settings

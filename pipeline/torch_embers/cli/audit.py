@@ -29,7 +29,10 @@ def audit(
     ] = "high",
     intended: Annotated[bool, typer.Option(help="Also tell what maintainers call intended or superseded.")] = False,
 ) -> None:
-    """Tell which known bugs of a PyTorch release your code can meet. The code is read, never executed."""
+    """Tell which known bugs of a PyTorch release your code can meet.
+
+    The code is read, never executed.
+    """
     from torch_embers.audit import command, formats
     from torch_embers.errors import InputError
 

@@ -8,10 +8,10 @@ import typer
 
 from torch_embers.cli.options import (
     DatabaseOption,
+    ItemArgument,
     JobsOption,
     JsonOption,
     MarginOption,
-    NumberArgument,
     RepoOption,
     UnsandboxedOption,
     fraction,
@@ -78,9 +78,9 @@ def bisect(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Find the build since which a bug is there, or gone: by halves, with controls and a stated confidence.
+    """Find the build since which a bug is there, or gone.
 
-    Exit code 11 if it cannot be told.
+    By halves, with controls and a stated confidence. Exit code 11 if it cannot be told.
     """
     from torch_embers import console, settings
     from torch_embers.builds.install import NIGHTLY
@@ -125,26 +125,33 @@ def bisect(
     raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
 
 
-def second_opinion(
-    number: NumberArgument,
-    short: Annotated[
-        bool, typer.Option("--short", help="In the form of the comment that PyTorch's triage skill writes.")
-    ] = False,
+def paste(
+    item: ItemArgument,
     out: OutOption = None,
     repo: RepoOption = None,
-    json: JsonOption = False,
+    _short: Annotated[
+        bool, typer.Option("--short", hidden=True, help="Of the former name; there is one form.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option("--json", hidden=True, help="Of the former name: as `embers show --json`.")
+    ] = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print what a triager can paste under "does this still occur?": evidence, control, limits. It is never posted."""
+    """Print the answer as text to paste into the item.
+
+    With every release and the whole scripts. Embers never posts it.
+    """
     from torch_embers import settings
-    from torch_embers.run import reports, second_opinion, second_opinion_text
+    from torch_embers.normalize import item_named
+    from torch_embers.run import paste, reports
+    from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
-    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    text = (second_opinion_text.short if short else second_opinion_text.markdown)(opinion)
+    report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))
+    text = paste.text(report)
     if out is not None:
         reports.write(out, text.encode())
     if json:
-        print_json(second_opinion_text.as_table(opinion))
+        print_json(report.row())
     else:
-        typer.echo(text)
+        typer.echo(text, nl=False)

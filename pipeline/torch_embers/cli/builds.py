@@ -9,14 +9,7 @@ from torch_embers.cli.options import JsonOption
 from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
-builds_app = typer.Typer(
-    help="Install, register, check and remove the PyTorch builds that cases run on.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 
-
-@builds_app.command("add")
 def builds_add(
     version: Annotated[
         str | None, typer.Argument(help="A release such as 2.5.1, or `nightly`.", show_default=False)
@@ -28,7 +21,10 @@ def builds_add(
         bool, typer.Option("--allow-cuda-packages", help="Take PyPI's build with several GB of CUDA packages.")
     ] = False,
 ) -> None:
-    """Add a build: install a release without CUDA packages, a nightly or a wheel, or register an interpreter."""
+    """Install a release, a nightly or a wheel, or register a Python.
+
+    Releases are installed without CUDA packages.
+    """
     from torch_embers import settings
     from torch_embers.builds import install
     from torch_embers.progress_bar import ProgressBar
@@ -48,7 +44,6 @@ def builds_add(
     show.print_builds([found], wanted.builds_cap)
 
 
-@builds_app.command("list")
 def builds_list(json: JsonOption = False) -> None:
     """List the builds, with the room they take."""
     from torch_embers import settings
@@ -63,11 +58,13 @@ def builds_list(json: JsonOption = False) -> None:
         show.print_builds(installed, wanted.builds_cap)
 
 
-@builds_app.command("check")
 def builds_check(
     names: Annotated[list[str] | None, typer.Argument(help="Builds; all of them where none is named.")] = None,
 ) -> None:
-    """Check that builds are what they were and work: import, matmul, backward on each device. Exit code 3 if not."""
+    """Check that builds are what they were and work.
+
+    On each device: import, matmul, backward. Exit code 3 if not.
+    """
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
     from torch_embers.run import command, show
@@ -79,7 +76,6 @@ def builds_check(
         raise typer.Exit(InputError.exit_code)
 
 
-@builds_app.command("remove")
 def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
     """Forget a build; delete it if embers installed it."""
     from torch_embers import console, settings

@@ -25,7 +25,10 @@ def classify(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label every item with the study's taxonomy; abstain below the confidence threshold."""
+    """Label every item with the study's taxonomy.
+
+    Below the confidence threshold it abstains.
+    """
     packages.require("classify", "classification needs")
     from torch_embers import console, settings
     from torch_embers.classify import command
@@ -65,7 +68,10 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside plain baselines, with intervals: on the gold labels, or on any CSV files."""
+    """Measure the classifier beside plain baselines.
+
+    On the gold labels, or on any CSV files; every figure has its interval.
+    """
     packages.require("classify", "classification needs")
     if tune:
         packages.require("tune", "tuning an encoder needs")
@@ -117,7 +123,10 @@ def label(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items by hand, the most informative first; every answer is kept at once, quit at any time."""
+    """Label items by hand, the most informative first.
+
+    Every answer is kept at once; quit at any time.
+    """
     packages.require("classify", "classification needs")
     from torch_embers import console
     from torch_embers.annotate.command import label_session

@@ -37,7 +37,7 @@ def fix_tests(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Run the tests of merged fixes once per build, class them, and print the yield."""
+    """Run the tests of merged fixes on builds and print the yield."""
     from dataclasses import asdict
 
     from torch_embers import settings

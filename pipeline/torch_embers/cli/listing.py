@@ -44,7 +44,10 @@ def list_items(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that pass all given filters, with state and verdict on the newest build."""
+    """List the items that pass all given filters.
+
+    Each has its state and its verdict on the newest build.
+    """
     from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
 
@@ -86,7 +89,7 @@ def list_cases(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the cases with their items, what they need, and their verdict on the newest build."""
+    """List the cases with their items, needs and newest verdict."""
     from torch_embers.store import listing, show
 
     wanted = listing.CaseFilter(name, tuple(classes or ()), tuple(requires or ()), occurs_on, limit)

@@ -19,7 +19,12 @@ DatabaseOption = Annotated[
     typer.Option("--database", "-d", help="The DuckDB file.", show_default="data/embers.duckdb, or EMBERS_DATABASE"),
 ]
 RepoOption = Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")]
-NumberArgument = Annotated[int, typer.Argument(min=1, help="Number of an issue or pull request.")]
+ItemArgument = Annotated[
+    str, typer.Argument(metavar="ITEM", help="An issue or pull request: 7, #7, owner/name#7, or its address.")
+]
+ItemsArgument = Annotated[
+    list[str], typer.Argument(metavar="ITEM...", help="Issues or pull requests: 7, #7, owner/name#7, or addresses.")
+]
 BuildOption = Annotated[
     list[str] | None,
     typer.Option("--build", "-b", help="Build by name or version, or `all`; repeat for more.", show_default="current"),

@@ -35,9 +35,9 @@ def sanitize(
     cases: Annotated[Path | None, typer.Option(help="Folder for a case file per finding.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Run your own script under oracles, with your rights, and report silent errors with their lines.
+    """Run your own script and report silent errors with their lines.
 
-    Exit code 10 with findings, else that of the script.
+    It runs under oracles, with your rights. Exit code 10 with findings, else that of the script.
     """
     from torch_embers import console
     from torch_embers.oracles.finding import describe
@@ -82,9 +82,10 @@ def hunt(
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Take every operator of a build through layouts of its arguments and destinations, and report what is wrong.
+    """Look for unknown bugs in every operator of a build.
 
-    Exit code 10 with findings that nobody has judged yet.
+    Each is called with its arguments and destinations in many layouts. Exit code 10 with findings that
+    nobody has judged yet.
     """
     from torch_embers.run import hunt_command as command
 
@@ -131,9 +132,10 @@ def perf(
     picture: Annotated[Path | None, typer.Option(help="Also draw what changed, as SVG and PNG.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Time calls, cases, or your own script, over builds in turn: what became slower or faster and stayed so.
+    """Time calls, cases or your script: what became slower or faster.
 
-    Everything runs with your rights, not in the sandbox. Exit code 10 where something became slower.
+    Builds take turns, and what did not stay so is left out. Everything runs with your rights, not in the
+    sandbox. Exit code 10 where something became slower.
     """
     from torch_embers.run import perf_command as command
 

@@ -1,4 +1,4 @@
-"""Commands around the static site: `embers report` writes it, `embers serve` shows it."""
+"""The static site: `embers report` writes it, and shows it over HTTP."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +10,7 @@ from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
 from torch_embers.json_output import print_json
 
 SITE = Path("site")
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the server; 0 takes a free one.")]
 
 
 def report(
@@ -26,10 +27,17 @@ def report(
         Path | None,
         typer.Option(help="Folder of the documentation as pages (`make site`): it becomes a part of the site."),
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Then show it over HTTP on this machine until Ctrl-C.")
+    ] = False,
+    port: PortOption = 8765,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Write a static site of what the database holds: open its index.html, no server is needed."""
+    """Write a static site of what the database holds.
+
+    To look at it, open its index.html; a server is needed only where a browser may not read files.
+    """
     store = store_at(database)
     packages.require("report", "the report needs")
     from torch_embers.report import command, show
@@ -40,14 +48,21 @@ def report(
         print_json(done)
     else:
         show.print_reported(done)
+    if serve:
+        _serve(out, port)
 
 
-def serve(
+def serve_existing(
     folder: Annotated[Path, typer.Argument(help="Folder of a report.")] = SITE,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8765,
+    port: PortOption = 8765,
 ) -> None:
-    """Show a report over HTTP on this machine until Ctrl-C; to look at it, opening its index.html is enough."""
+    """Show a report that exists over HTTP, and write nothing."""
     packages.require("report", "the report needs")
+    _serve(folder, port)
+
+
+def _serve(folder: Path, port: int) -> None:
+    """Answer on this machine until Ctrl-C."""
     from torch_embers.report import show
     from torch_embers.report.serve import server
 

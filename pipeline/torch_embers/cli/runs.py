@@ -11,9 +11,10 @@ import typer
 from torch_embers.cli.options import (
     AddressOption,
     DatabaseOption,
+    ItemArgument,
+    ItemsArgument,
     JobsOption,
     JsonOption,
-    NumberArgument,
     RepoOption,
     ShardOption,
     StateOption,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def doctor(json: JsonOption = False) -> None:
-    """Prove on this machine every guarantee that the sandbox gives, and say what is missing."""
+    """Prove on this machine every guarantee that the sandbox gives."""
     from torch_embers import console
     from torch_embers.sandbox import doctor as examining
 
@@ -93,10 +94,10 @@ def run(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Run cases in the sandbox and say whether each bug occurs; run the scripts of reports and say what they do.
+    """Run cases and scripts of reports and say which bugs occur.
 
-    An item by number: its cases (k of n runs, control, detectable rate), and what the script of its report does on all
-    builds.
+    All runs are in the sandbox. An item by number: its cases (k of n runs, control, detectable rate), and what the
+    script of its report does on all builds.
     """
     from torch_embers import settings
     from torch_embers.run import command, report_scripts
@@ -163,7 +164,7 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
                     typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
     if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
         console.print_next(
-            f"`embers show {numbers[0]}` prints all that is known of an item, `embers matrix` all verdicts"
+            f"`embers show {numbers[0]}` prints all that is known of an item, `embers list --matrix` all verdicts"
         )
 
 
@@ -174,7 +175,10 @@ def merge(
     out: Annotated[Path, typer.Option(help="Where journals of hunts are brought.")] = Path("hunt"),
     database: DatabaseOption = None,
 ) -> None:
-    """Bring what other machines ran into the database; what it has already is not added again."""
+    """Bring what other machines ran into the database.
+
+    What it has already is not added again.
+    """
     from torch_embers.run import hunt, state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
@@ -233,7 +237,10 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make the script of a report small in the sandbox, keeping what it does on both sides of its newest flip."""
+    """Make the script of a report small.
+
+    What it does on both sides of its newest flip stays. It runs in the sandbox.
+    """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
@@ -250,7 +257,7 @@ def minimize(
 
 
 def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
-    """`embers minimize --all`: print what became of each script as soon as it is kept, and a summary."""
+    """`embers research minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import reduction_sweep, show, state
@@ -289,7 +296,7 @@ def matrix(
 
 
 def judge(
-    number: NumberArgument,
+    item: ItemArgument,
     reason: Annotated[str, typer.Option(help="Why, in your own words; quote nothing of the report.")],
     right_script: Annotated[
         Literal["yes", "no", "unclear"] | None, typer.Option(help="Is the script the one that the report is about?")
@@ -312,14 +319,19 @@ def judge(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Say of a report's script what a program cannot: it counts from then on in statuses, labels, pages and tables."""
+    """Say of a report's script what a program cannot.
+
+    It counts from then on in statuses, labels, pages and tables.
+    """
     from torch_embers import judgements, settings
+    from torch_embers.normalize import item_named
     from torch_embers.run import judging
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     answers = judging.Answers(right_script, match, relation, on, reason, annotator)
-    rows = judging.judge(store, wanted.repo, number, answers)
+    home, number = item_named(item, wanted.repo)
+    rows = judging.judge(store, home, number, answers)
     if json:
         print_json([row.model_dump(exclude_defaults=True) for row in rows])
         return
@@ -352,9 +364,10 @@ def recheck(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Re-check bugs and print what changed since last time: came back, fixed, closed but there, open but gone.
+    """Re-check bugs and print what changed since last time.
 
-    Statuses refer to the newest of the builds. Exit code 10 if there is something to tell.
+    What changed: came back, fixed, closed but there, open but gone. Statuses refer to the newest of the builds. Exit
+    code 10 if there is something to tell.
     """
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
@@ -365,7 +378,9 @@ def recheck(
         request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
         _compare_release(wanted, request, out, times=times, json=json)
     if times:
-        raise InputError("--times goes with --release-candidate VERSION: `embers perf` times calls over all builds")
+        raise InputError(
+            "--times goes with --release-candidate VERSION: `embers research perf` times calls over all builds"
+        )
 
     def tell(found: "Recheck") -> None:
         progress.stop()
@@ -419,45 +434,38 @@ def _compare_release(
 
 
 def show_item(
-    number: NumberArgument,
+    items: ItemsArgument,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print all that is known of an item, the verdict on the newest build first: facts, labels, links, cases."""
+    """Print all that is known of an item, the answer first."""
     from torch_embers import packages, settings
+    from torch_embers.normalize import item_named
     from torch_embers.run import show
     from torch_embers.run.item_report import report_of
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
-    report = report_of(store, wanted.repo, number)
-    near = _possible_duplicates(store, wanted.repo, number) if packages.installed("classify") else []
-    if json:
-        print_json(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})
-        return
-    show.print_item(report)
-    if near:
-        from torch_embers.search.show import print_duplicates
+    rows = []
+    for place, item in enumerate(item_named(text, wanted.repo) for text in items):
+        report = report_of(store, *item)
+        near = _possible_duplicates(store, *item) if packages.installed("classify") else []
+        rows.append(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})
+        if json:
+            continue
+        if place:
+            typer.echo()
+        show.print_item(report)
+        if near:
+            from torch_embers.search.show import print_duplicates
 
-        print_duplicates(near)
+            print_duplicates(near)
+    if json:
+        print_json(rows if len(rows) > 1 else rows[0])
 
 
 def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":
     from torch_embers.search.duplicates import possible_duplicates
 
     return possible_duplicates(store, repo, number)
-
-
-def comment(
-    number: NumberArgument,
-    repo: RepoOption = None,
-    database: DatabaseOption = None,
-) -> None:
-    """Print a table of versions with environment and command, to paste into the item. It is never posted."""
-    from torch_embers import settings
-    from torch_embers.run import second_opinion, second_opinion_text
-
-    wanted = settings.load(database=database, repo=repo)
-    opinion = second_opinion.of_item(store_at(wanted.database), wanted.repo, number)
-    typer.echo(second_opinion_text.comment(opinion))

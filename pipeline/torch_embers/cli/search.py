@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torch_embers.cli.listing import ClassOption
-from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
 
 if TYPE_CHECKING:
     from torch_embers.store.listing import ItemFilter
@@ -19,7 +19,7 @@ CountOption = Annotated[int, typer.Option("-k", help="How many.")]
 
 
 def similar(
-    number: NumberArgument,
+    item: ItemArgument,
     k: CountOption = 10,
     state: StateOption = None,
     label: LabelOption = None,
@@ -29,14 +29,16 @@ def similar(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that are nearest to an item in meaning and words, with state and newest verdict."""
+    """List the items that are nearest to this item."""
     from torch_embers import settings
+    from torch_embers.normalize import item_named
     from torch_embers.search import command, show
 
     where = settings.load(database=database, repo=repo)
     store = store_at(where.database)
-    wanted = _filter(where.repo, state, label, classes, operator)
-    show.print_found(store, command.similar(store, where.repo, number, k, wanted), as_json=json)
+    home, number = item_named(item, where.repo)
+    wanted = _filter(home, state, label, classes, operator)
+    show.print_found(store, command.similar(store, home, number, k, wanted), as_json=json)
 
 
 def search(
@@ -50,7 +52,10 @@ def search(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that are nearest to some words in meaning and words, with state and newest verdict."""
+    """List the items that are nearest to some words.
+
+    Nearest in meaning and words; each has its state and newest verdict.
+    """
     from torch_embers.search import command, show
 
     store = store_at(database)

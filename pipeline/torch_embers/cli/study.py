@@ -22,9 +22,10 @@ def study(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Rebuild the study from this database: tables, claims, census, figures, experiments, beside what the paper prints.
+    """Rebuild the study from this database, beside the paper's numbers.
 
-    Every number is printed with its count of items and how they were selected; findings need enough of them.
+    Its parts: tables, claims, census, figures, experiments. Every number is printed with its count
+    of items and how they were selected; findings need enough of them.
     Experiments are figures 8 and 9, drawn from measurements that come with embers: each picture names their day and
     machine. `python analysis/figures_8_and_9.py` in a checkout measures them on your machine.
     """

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
-from torch_embers.cli.options import DatabaseOption, JsonOption, NumberArgument, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
 from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
@@ -14,7 +14,10 @@ from torch_embers.json_output import print_json
 def mine(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Files (jsonl, archive; globs and URLs too) or a clone (git) to mine."),
+        typer.Argument(
+            metavar="[ITEM|PATH]...",
+            help="Items (7, #7, an address) to fetch; or files (jsonl, archive; globs and URLs too) or a clone (git).",
+        ),
     ] = None,
     repo: RepoOption = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
@@ -47,12 +50,19 @@ def mine(
     from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
+    from torch_embers.normalize import item_of
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
 
     if fix_tests and (source != "git" or len(paths or ()) != 1):
         raise InputError("--fix-tests reads a clone: give it as `embers mine --source git CLONE --fix-tests`")
     wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
+    items = [item_of(path, wanted.repo) for path in paths or ()]
+    if named := [item for item in items if item is not None]:
+        if len(named) < len(items) or refresh is not None or len({home for home, _ in named}) > 1:
+            raise InputError("items are fetched by themselves: of one repository, without files and without --refresh")
+        wanted = settings.load(database=database, repo=named[0][0], api_url=api_url, max_wait=max_wait)
+        paths, refresh = None, ",".join(str(number) for _, number in named)
     request = plan.Request(
         source=source,
         paths=tuple(paths or ()),
@@ -72,7 +82,7 @@ def mine(
             from torch_embers.run import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
-                console.stdout().print(f"{written:,} shipped verdicts, see `embers matrix`")
+                console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")
@@ -83,7 +93,7 @@ def status(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Show what the database holds, how fresh it is, and what its cases say."""
+    """Show what the database holds and how fresh it is."""
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
@@ -104,7 +114,7 @@ def export(
     ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Write the tables as files for other tools, or a dataset that can be cited."""
+    """Write the tables as files, or a dataset that can be cited."""
     from torch_embers.store import show as store_show
 
     if dataset is not None:
@@ -123,18 +133,19 @@ def export(
 
 
 def chain(
-    number: NumberArgument,
+    item: ItemArgument,
     repo: RepoOption = None,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print what reverts, relands, backs out, fixes or supersedes what, as a tree around one item."""
+    """Print what reverts, relands, fixes or supersedes an item."""
     from torch_embers import console, settings
     from torch_embers.link.chain import as_mapping, render
     from torch_embers.link.show import chain_of
+    from torch_embers.normalize import item_named
 
     wanted = settings.load(database=database, repo=repo)
-    tree = chain_of(store_at(wanted.database), wanted.repo, number)
+    tree = chain_of(store_at(wanted.database), *item_named(item, wanted.repo))
     if json:
         print_json(as_mapping(tree))
         return
@@ -144,7 +155,10 @@ def chain(
 
 
 def link(database: DatabaseOption = None) -> None:
-    """Find links and components in the texts that changed since the last time; `embers mine` does it by itself."""
+    """Find links and components in texts that changed.
+
+    `embers mine` does it by itself.
+    """
     from torch_embers import console
     from torch_embers.link.stage import link_changed
 
@@ -153,7 +167,10 @@ def link(database: DatabaseOption = None) -> None:
 
 
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
-    """Count the study's stages (closed, bug-reporting, patched) in this database, beside the study's own counts."""
+    """Count the stages of the study beside the study's own counts.
+
+    The stages: closed, bug-reporting, patched.
+    """
     from torch_embers.store import show as store_show
 
     with store_at(database).read() as connection:

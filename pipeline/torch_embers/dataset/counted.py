@@ -215,7 +215,7 @@ def _span(first: object, last: object) -> str:
 def _annotators(labels: pa.Table, words: Mapping[str, str]) -> str:
     counts = Counter(zip(*_columns(labels, "annotator", "annotator_kind"), strict=True))
     people = {name for name, kind in counts if kind == "human"}
-    known = {**words, **dict.fromkeys(people, "A person, with `embers label`.")}
+    known = {**words, **dict.fromkeys(people, "A person, with `embers data label`.")}
     lines = [
         f"{plain(name)} ({plain(kind)}; {count:,} labels): {known.get(name, 'not described.')}"
         for (name, kind), count in sorted(counts.items())

@@ -1,4 +1,4 @@
-"""`embers export --dataset`: the files of the dataset, made of what may be published, and put in place as a whole."""
+"""`embers data export --dataset`: the files of the dataset, made of what may be published, put in place as a whole."""
 
 from __future__ import annotations
 

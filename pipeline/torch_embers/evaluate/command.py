@@ -1,4 +1,4 @@
-"""What `embers evaluate` does. Needs the extra `classify`: see ``packages.require``."""
+"""What `embers research evaluate` does. Needs the extra `classify`: see ``packages.require``."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def usable(found: Sequence[Item], question: Question) -> tuple[list[Item], str]:
     if len(kept) < 2 or len(chosen) < LEAST_ITEMS:
         return [], (
             f"too few gold labels: {len(chosen)} items in {len(kept)} classes of {LEAST_PER_CLASS} or more; "
-            f"{LEAST_ITEMS} items in 2 classes are needed (`embers label --scheme {question.scheme}`)"
+            f"{LEAST_ITEMS} items in 2 classes are needed (`embers data label --scheme {question.scheme}`)"
         )
     return chosen, ""
 

@@ -1,4 +1,4 @@
-"""What `embers evaluate` prints and writes."""
+"""What `embers research evaluate` prints and writes."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def print_report(report: Report) -> None:
         found = report.links
         out.print(f"links: {found.links:,} and {found.components:,} components in the database")
     if report.rejects:
-        out.print(f"{report.rejects:,} records were set aside, see `embers export --table rejects`")
+        out.print(f"{report.rejects:,} records were set aside, see `embers data export --table rejects`")
     if report.waiting:
         named = [place_name(entry.place) for entry in report.waiting[:5]]
         places = ", ".join(named) + (" ..." if len(report.waiting) > 5 else "")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = "hunt_coverage.parquet"
-"""What `embers hunt coverage` writes beside the study."""
+"""What `embers research hunt coverage` writes beside the study."""
 BAD = ("wrong", "outside", "died")
 COUNTS = ("tested", *BAD, "refused", "undecided")
 COLUMNS = ("build", "op", "mode", "layout", "reason", *COUNTS)
@@ -75,7 +75,7 @@ def read(folder: Path) -> Map | None:
     try:
         rows = parquet.read(path, SCHEMA, COLUMNS)
     except parquet.UnfitError as error:
-        raise InputError(f"{path} {error}; `embers hunt coverage` writes it anew") from error
+        raise InputError(f"{path} {error}; `embers research hunt coverage` writes it anew") from error
     return _map(rows.to_pylist()) if rows.num_rows else None
 
 

@@ -156,7 +156,7 @@ class Pages:
         is_whole = is_ours or facts.is_whole
         script = script_of(name, case["origin"], code)
         verdicts = facts.verdicts_of.get(name, [])
-        shown = code if is_whole else "\n".join(script.first_lines)
+        shown = code if is_whole else "\n".join(script.code.splitlines()[:SHOWN_LINES])
         return {
             "name": name,
             "origin": case["origin"],

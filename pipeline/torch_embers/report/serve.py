@@ -1,4 +1,4 @@
-"""`embers serve`: a look at a report over HTTP, on this machine only."""
+"""`embers report --serve-existing`: a look at a report over HTTP, on this machine only."""
 
 from __future__ import annotations
 

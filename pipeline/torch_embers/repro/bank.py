@@ -204,7 +204,7 @@ def _instead(text: str, cases: Sequence[Case]) -> str:
     known = {case.name: case.kind for case in (*shipped(None), *cases)}
     near = [name for name in known if name.startswith(key)] or get_close_matches(key, known, cutoff=0.8)
     if not near:
-        return "`embers matrix` lists the cases, `embers run NUMBER` runs the script of a report"
+        return "`embers list --matrix` lists the cases, `embers run NUMBER` runs the script of a report"
     usual = {case.kind for case in cases} or {"bug"}
     calls = {"bug": "run", "timing": "perf", "advisory": "run --kind advisory", "closing": "run --kind closing"}
     names = [name if known[name] in usual else f"`embers {calls[known[name]]} {name}`" for name in near[:3]]

@@ -36,8 +36,8 @@ Origin = Literal["curated", "fix_test", "report", "own"]
 """``own``: of a user's folder, see `embers run --cases`."""
 
 Kind = Literal["bug", "timing", "advisory", "closing"]
-"""What a shipped case is for: a bug of the catalog; a slow way beside a quick one, for `embers perf`; the proof of a
-security advisory; the call of an issue that was closed with "cannot reproduce"."""
+"""What a shipped case is for: a bug of the catalog; a slow way beside a quick one, for `embers research perf`; the
+proof of a security advisory; the call of an issue that was closed with "cannot reproduce"."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 ORACLES = ("self", "exception", "signal", "test")

@@ -1,4 +1,4 @@
-"""The verdicts that come with embers: analysis/results/verdicts.csv, to which `embers matrix --add-to` adds.
+"""The verdicts that come with embers: analysis/results/verdicts.csv, to which `embers list --matrix --add-to` adds.
 
 A line is a verdict of a case on a release in an environment. What it is for follows from the lines beside it: that of
 the sweep is the first of a case on a release that says ``occurs``, in whatever environment, else the first at all;
@@ -30,7 +30,7 @@ FILE = ("results", "verdicts.csv")
 SUBJECT = ("case", "case_hash", "build", "environment")
 EVIDENCE = ("k", "n", "control", "control_build", "control_k", "control_n")
 COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
-"""Columns of the file and of `embers matrix --csv`; docs/running.md says what they mean."""
+"""Columns of the file and of `embers list --matrix --csv`; docs/running.md says what they mean."""
 COUNTS = ("k", "n", "control_k", "control_n")
 ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
 """All verdicts. Of several the first of these decides."""
@@ -68,7 +68,9 @@ def parse(text: str, name: str) -> list[Line]:
     reader = csv.DictReader(io.StringIO(text))
     lines = list(reader)
     if tuple(reader.fieldnames or ()) != COLUMNS or any(None in line or None in line.values() for line in lines):
-        raise InputError(f"{name}: its columns are not {', '.join(COLUMNS)}: `embers matrix --csv` writes such a file")
+        raise InputError(
+            f"{name}: its columns are not {', '.join(COLUMNS)}: `embers list --matrix --csv` writes such a file"
+        )
     for line in lines:
         if not _is_supported(line):
             raise InputError(

@@ -402,9 +402,9 @@ def add_to_file(entries: Sequence[matrix.Entry], path: Path) -> list[matrix.Entr
         (fresh if present.get(entry.case, entry.case_hash) == entry.case_hash else former).append(entry)
     try:
         place = path.resolve(strict=True)
-        with lock.writer_lock(place, "embers matrix --add-to"):
+        with lock.writer_lock(place, "embers list --matrix --add-to"):
             before = shipped_verdicts.parse(place.read_text(encoding="utf-8"), str(path))
             reports.write(place, matrix.as_csv(fresh, before).encode())
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--add-to {path}: {error}; `embers matrix --csv` makes such a file") from error
+        raise InputError(f"--add-to {path}: {error}; `embers list --matrix --csv` makes such a file") from error
     return former

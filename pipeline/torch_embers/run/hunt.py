@@ -226,7 +226,7 @@ def journal_in(out: Path) -> list[Hunted]:
         InputError: there is no journal.
     """
     if not (out / FILE).is_file():
-        raise InputError(f"no journal {out / FILE}: run `embers hunt --out {out}` first")
+        raise InputError(f"no journal {out / FILE}: run `embers research hunt --out {out}` first")
     return Journal(out / FILE).read()
 
 

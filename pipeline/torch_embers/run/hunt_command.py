@@ -1,4 +1,4 @@
-"""What `embers hunt` does around the sweep: builds, progress, the summary."""
+"""What `embers research hunt` does around the sweep: builds, progress, the summary."""
 
 from __future__ import annotations
 
@@ -130,4 +130,7 @@ def act(action: Sequence[str], out: Path) -> str:
         return hunt_draft.draft(action[1], out)
     if len(action) == 2 and action[0] == "coverage":
         return f"{action[1]}: {hunt_coverage.write(out, Path(action[1]))} rows"
-    raise InputError("use `embers hunt --ops NAMES`, `embers hunt report ID` or `embers hunt coverage FILE`")
+    raise InputError(
+        "use `embers research hunt --ops NAMES`, `embers research hunt report ID` or "
+        "`embers research hunt coverage FILE`"
+    )

@@ -43,7 +43,7 @@ def write(folder: Path, path: Path) -> int:
         InputError: there is no journal, or the file cannot be written.
     """
     if not (folder / FILE).is_file():
-        raise InputError(f"no journal {folder / FILE}: run `embers hunt --out {folder}` first")
+        raise InputError(f"no journal {folder / FILE}: run `embers research hunt --out {folder}` first")
     last = {(one.build, one.op, one.dtype, one.modes): one for one in Journal(folder / FILE).read()}
     found = [row for _, one in sorted(last.items()) for row in rows(one)]
     columns = ", ".join([*(f"{name}: 'VARCHAR'" for name in NAMES), *(f"{name}: 'INTEGER'" for name in COUNTS)])

@@ -92,8 +92,8 @@ def of_finding(name: str, rows: Sequence[Hunted], out: Path) -> str:
     found: list[Found] = [(row, one) for row in rows for one in row.all_findings() if ident(one) == name]
     if not found:
         raise InputError(
-            f"no finding {name} in {out}: `embers hunt --out {out}` prints their names; a case with a draft is one of "
-            f"{', '.join(sorted(one.case for one in written()))}"
+            f"no finding {name} in {out}: `embers research hunt --out {out}` prints their names; a case with a draft "
+            f"is one of {', '.join(sorted(one.case for one in written()))}"
         )
     row, first = next((pair for pair in found if pair[1].reproducer), found[0])
     worst = first.difference
@@ -173,9 +173,9 @@ def environment(build: str) -> str:
 WORDS = {"occurs": "it occurs on", "absent": "it does not on", "untestable": "it cannot be tested on"}
 """How verdicts are said in a report; the others by their names."""
 
-DRAFT = """> **Made by a tool.** `embers hunt` made this draft, its script and its measurements. Before it is posted, a
-> person has to read it, run the script, say in their own words why it matters, and sign it. Say in the report that a
-> tool found it. Label to ask for: `topic: fuzzer`.
+DRAFT = """> **Made by a tool.** `embers research hunt` made this draft, its script and its measurements. Before it is
+> posted, a person has to read it, run the script, say in their own words why it matters, and sign it. Say in the report
+> that a tool found it. Label to ask for: `topic: fuzzer`.
 
 ### Describe the bug
 

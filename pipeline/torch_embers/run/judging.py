@@ -1,4 +1,4 @@
-"""`embers judge`: what a person says of a report's script is kept beside the database, and counts from then on."""
+"""`embers data judge`: what a person says of a report's script is kept beside the database, and counts from then on."""
 
 from __future__ import annotations
 

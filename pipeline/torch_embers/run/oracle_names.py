@@ -8,7 +8,7 @@ from torch_embers.oracles import attach
 ELSEWHERE = {
     "compiled": "it compares a function with its compiled form: `embers.CompiledOracle().check(function, *inputs)`",
     "device": "it compares a function on two devices: `embers.DeviceOracle().check(function, *inputs)`",
-    "timing": "it compares two builds: `embers perf SCRIPT --build A --build B`",
+    "timing": "it compares two builds: `embers research perf SCRIPT --build A --build B`",
 }
 """Oracles that no single run of a script can be put under, and what to use."""
 

@@ -2,7 +2,7 @@
 
 Both ways run in one process and in turn, so their ratio says something also where two builds, or two machines, cannot
 be compared by seconds. A case prints the seconds of both (docs/cases.md); it is no script from a report, so it runs
-with the user's rights, as `embers perf` runs everything.
+with the user's rights, as `embers research perf` runs everything.
 """
 
 from __future__ import annotations

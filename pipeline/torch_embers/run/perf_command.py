@@ -1,4 +1,4 @@
-"""What `embers perf` does around the measurement: builds, progress, lines, files."""
+"""What `embers research perf` does around the measurement: builds, progress, lines, files."""
 
 from __future__ import annotations
 

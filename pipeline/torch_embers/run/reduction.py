@@ -1,4 +1,4 @@
-"""`embers minimize`: makes the script of a report small in the sandbox, keeping what it does on both sides of a flip.
+"""`embers research minimize`: makes the script of a report small, keeping what it does on both sides of a flip.
 
 On one build of each side the whole script is run several times; a smaller text must do the same there: end alike, an
 exception by its class, its message and the frame of torch it came from; of a script that ends by itself the last line

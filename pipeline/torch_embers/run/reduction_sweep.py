@@ -1,4 +1,4 @@
-"""`embers minimize --all`: every script with a flip, several at a time, each bounded; interrupted, it goes on.
+"""`embers research minimize --all`: every script with a flip, several at a time, each bounded; interrupted, it goes on.
 
 What became of a script on its newest build is a row of ``reductions``, written together with the small text. A script
 that has one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is
@@ -40,7 +40,7 @@ _DONE = "SELECT name, build, script FROM reductions"
 
 @dataclass(frozen=True, slots=True)
 class SweepRequest:
-    """What `embers minimize --all` is asked for.
+    """What `embers research minimize --all` is asked for.
 
     Attributes:
         build: name of the one build whose behaviour is kept; where none is given, scripts with a flip are taken.

@@ -10,6 +10,7 @@ from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.extract import stage as scripts
+from torch_embers.normalize import item_of
 from torch_embers.run import state as states
 from torch_embers.run.command import RunRequest, chosen_builds
 from torch_embers.timeline import running, stored
@@ -74,19 +75,16 @@ class Summary:
 
 
 def numbers_of(names: Sequence[str], repo: str) -> list[int]:
-    """The numbers of the items that are among these names: 7, #7 or owner/name#7.
+    """The numbers of the items that are among these names: 7, #7, owner/name#7 or an address.
 
     Raises:
         InputError: one is of another repository.
     """
-    numbers = []
-    for name in names:
-        home, _, number = name.rpartition("#")
-        if number.isdecimal() and home not in ("", repo):
+    items = {name: item for name in names if (item := item_of(name, repo)) is not None}
+    for name, (home, _) in items.items():
+        if home != repo:
             raise InputError(f"{name}: the scripts of one repository run at a time; add --repo {home}")
-        if number.isdecimal():
-            numbers.append(int(number))
-    return numbers
+    return [number for _, number in items.values()]
 
 
 def cases_of(store: Store, names: Sequence[str], repo: str) -> list[str]:
@@ -94,7 +92,7 @@ def cases_of(store: Store, names: Sequence[str], repo: str) -> list[str]:
     numbers = numbers_of(names, repo)
     with store.read() as connection:
         found = connection.execute(_CASES, {"repo": repo, "numbers": numbers}).fetchall()
-    named = [name for name in names if not name.rpartition("#")[2].isdecimal()]
+    named = [name for name in names if item_of(name, repo) is None]
     return named + [name for (name,) in found]
 
 

@@ -15,7 +15,7 @@ from torch_embers.extract.script import Script
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
-from torch_embers.run.matrix import OWN, builds_of, changes, deciding, span
+from torch_embers.run.matrix import OWN, builds_of, changes, deciding, preferred, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.report_script_text import UNCONFIRMED, command, last_change
 from torch_embers.run.report_script_text import changes as changes_of
@@ -94,7 +94,7 @@ def print_reduction(made: Reduction) -> None:
 
 
 def print_minimized(reached: Minimized, place: int, total: int) -> None:
-    """Print what became of one script of `embers minimize --all`, with its place among those that are tried."""
+    """Print what became of one script of `embers research minimize --all`, with its place among those tried."""
     line = Text(f"{place}/{total} ", style="dim")
     if (made := reached.made) is None:
         line.append(f"not minimised: {' '.join(visible(reached.detail).split())}")
@@ -104,7 +104,7 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
 
 
 def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
-    """Print a summary of `embers minimize --all`."""
+    """Print a summary of `embers research minimize --all`."""
     made = [one.made for one in reached if one.made is not None]
     before, after = sum(one.before for one in made), sum(one.after for one in made)
     sizes = f", {before:,} characters to {after:,}" if made else ""
@@ -261,24 +261,21 @@ def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) ->
 
 
 def print_item(report: ItemReport) -> None:
-    """Print all that is known of an item, the verdict first."""
+    """Print all that is known of an item: the answer, its releases, facts, labels, links, evidence; scripts last."""
     out = stdout()
     facts = report.facts
     out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
     out.print(f"[bold]{plain(headline(report))}[/]")
+    if report.answer is not None:
+        out.print(f"[bold]{plain(report.answer.sentence)}[/]")
     if report.behaviour and report.behaviour != headline(report):
         out.print(plain(report.behaviour))
-    if report.timeline:
-        out.print(f"\n{plain(strip(report.timeline))}", no_wrap=True)
-        for line in details(report.timeline):
-            out.print(plain(line))
-    if isinstance(report.script, Script):
-        _print_script(report.script)
     out.print()
+    for line in _strips(report):
+        out.print(line, no_wrap=True)
     _print_facts(facts)
     _section("Assigned, review, checks", list(review_lines(report.review)))
-    _section("Gold labels", [_gold_line(row) for row in report.gold])
-    _section("Classifier", [_prediction_line(row) for row in report.predictions])
+    _section("Labels", [*map(_gold_line, report.gold), *map(_prediction_line, report.predictions)])
     _section(
         "Gold labels and classifier disagree",
         [
@@ -290,15 +287,15 @@ def print_item(report: ItemReport) -> None:
     _section("Links", [_link_line(row) for row in report.links[:SHOWN_LINKS]])
     if len(report.links) > SHOWN_LINKS:
         out.print(f"  and {len(report.links) - SHOWN_LINKS} more items")
-    _section("Cases", [_case_line(case) for case in report.cases])
-    for case in report.cases:
-        script = case["script"]
-        out.print(f"\nScript {plain(script.place)}")
-        for line in script.lines():
+    if report.timeline:
+        out.print("\nThe report's script on each release")
+        for line in details(report.timeline):
             out.print(f"  {plain(line)}")
+    _print_verdicts(report)
     _section(
         "Tests of merged fixes, one run per release", [line for test in report.fix_tests for line in _fix_test(test)]
     )
+    _section("Bisections", [f"{found['subject']}: {found['text']}" for found in report.bisections])
     _section(
         "Status",
         [
@@ -308,15 +305,41 @@ def print_item(report: ItemReport) -> None:
             for row in report.statuses
         ],
     )
-    for provenance in sorted({e.provenance for e in report.verdicts}):
-        shown = [e for e in report.verdicts if e.provenance == provenance]
-        out.print("\nVerdicts")
-        for place in sorted({e.place for e in shown}):
-            out.print(f"  {plain(place)}")
-        for case, entries in groupby(shown, key=lambda e: e.case):
-            out.print(f"  {plain(case)}")
-            for _, same in groupby(entries, key=lambda e: e.verdict):
+    if isinstance(report.script, Script):
+        _print_script(report.script)
+    for case in report.cases:
+        script = case["script"]
+        out.print(f"\nScript {plain(script.place)}")
+        for line in script.lines():
+            out.print(f"  {plain(line)}")
+
+
+def _strips(report: ItemReport) -> Iterator[str]:
+    """A line of releases for the script of the report, and one for each case."""
+    if report.timeline:
+        yield plain(strip(report.timeline))
+    for name, same in groupby(preferred(report.verdicts), key=lambda entry: entry.case):
+        cells = [deciding(of_build) for _, of_build in groupby(same, key=lambda entry: entry.build)]
+        marks = "".join(f"[{style}]{mark}[/]" for mark, style in (STYLES[cell.verdict] for cell in cells))
+        used = {cell.verdict: STYLES[cell.verdict][0] for cell in cells}
+        legend = ", ".join(f"{mark} {verdict}" for verdict, mark in used.items())
+        yield f"{marks} {plain(span([cell.build for cell in cells]))}: {legend} ({plain(name)})"
+
+
+def _print_verdicts(report: ItemReport) -> None:
+    """Print each case with what it did where; own runs before shipped ones."""
+    out = stdout()
+    if report.cases:
+        out.print("\nCases")
+    for case in report.cases:
+        out.print(f"  {plain(' '.join(_case_line(case).split()))}")
+        own = [entry for entry in report.verdicts if entry.case == case["name"]]
+        for _, of_origin in groupby(own, key=lambda entry: entry.provenance):
+            shown = list(of_origin)
+            for _, same in groupby(shown, key=lambda entry: entry.verdict):
                 out.print(f"    {plain(_verdict_line(list(same)))}")
+            for place in sorted({entry.place for entry in shown}):
+                out.print(f"    {plain(place)}", style="dim")
 
 
 def _print_script(script: Script) -> None:

@@ -1,4 +1,4 @@
-"""What `embers similar` and `embers search` do: the order by meaning and the order by words become one."""
+"""What `embers search --like` and `embers search` do: the order by meaning and the order by words become one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `embers similar` and `embers search` print."""
+"""What `embers search --like` and `embers search` print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
--- What is known of each current case, in one row: for `embers cases`.
+-- What is known of each current case, in one row: for `embers list --cases`.
 SELECT c.name, c.case_hash, c.origin, c.summary, c.requires, c.oracle, c.fixed_in, c.known_bad,
        list_filter([CASE WHEN c.bug_type IS NOT NULL THEN 'bug_type=' || c.bug_type END,
                     CASE WHEN c.memory_type IS NOT NULL THEN 'memory_type=' || c.memory_type END,

@@ -1,4 +1,4 @@
-"""The queries behind `embers list` and `embers cases`: filters become conditions with parameters."""
+"""The queries behind `embers list` and `embers list --cases`: filters become conditions with parameters."""
 
 from __future__ import annotations
 

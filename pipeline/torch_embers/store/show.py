@@ -72,7 +72,7 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
 
 
 def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Print what `embers cases` shows."""
+    """Print what `embers list --cases` shows."""
     if as_json:
         print_json(found)
         return

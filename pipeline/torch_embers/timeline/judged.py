@@ -1,7 +1,7 @@
 """What a person and what oracles say of what a script does, and where it counts: in the rows of ``timelines``.
 
-Nothing is found where the report quotes nothing, or quotes it in other words. `embers judge` writes what a reader found
-to the file beside the database (``judgements.OWN_FILE``); `embers run N --oracle` keeps what oracles found in the
+Nothing is found where the report quotes nothing, or quotes it in other words. `embers data judge` writes what a reader
+found to the file beside the database (``judgements.OWN_FILE``); `embers run N --oracle` keeps what oracles found in the
 script. ``apply`` puts both into the rows, the reader's word last, so that statuses, labels, pages and tables need not
 ask a second source.
 """

@@ -1,4 +1,4 @@
--- What is the vector of each item's text, by the model that embedded most? Wide vectors are left to `embers similar`.
+-- What is the vector of each item's text, by the model that embedded most? Wide vectors are left to `embers search --like`.
 WITH chosen AS (
     SELECT e.model, t.variant FROM embeddings e JOIN model_texts t USING (text_hash)
     WHERE e.vector IS NOT NULL GROUP BY ALL ORDER BY count(*) DESC, e.model, t.variant LIMIT 1

@@ -1,4 +1,4 @@
-"""What `embers fix-tests` does: choose builds and tests, run, class."""
+"""What `embers research fix-tests` does: choose builds and tests, run, class."""
 
 from __future__ import annotations
 

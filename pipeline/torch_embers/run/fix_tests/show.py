@@ -1,4 +1,4 @@
-"""What `embers mine --fix-tests` and `embers fix-tests` print."""
+"""What `embers mine --fix-tests` and `embers research fix-tests` print."""
 
 from __future__ import annotations
 

@@ -1,0 +1,242 @@
+"""May an issue be closed? One answer with its reason, from all that is known of the issue. Pure.
+
+The rules are data/closable.toml; here stands when each holds. Commands, report, texts to paste, dataset, Python and
+assistants all say what ``closable`` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from torch_embers import toml_models
+from torch_embers.extract.script import NoScript, Script
+from torch_embers.judgements import readings_of
+from torch_embers.repro.shipped_verdicts import ORDER
+from torch_embers.run.item_verdict import speaks_of
+from torch_embers.run.matrix import deciding, preferred
+from torch_embers.run.status import CONFIRMED, is_gone
+from torch_embers.timeline.model import GAPS
+from torch_embers.timeline.sentence import does
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from torch_embers.run.item_report import ItemReport
+    from torch_embers.run.matrix import Entry
+
+Closable = Literal["yes", "no", "unknown"]
+Fact = tuple[str, dict[str, Any]]
+OCCURS = ("case_occurs", "script_occurs")
+"""Rules that say that the bug is there."""
+_NO_TEXT = "no case, and no text of the report was mined"
+_CLOSED = {
+    "fixed": ", although it was closed as fixed",
+    "declined": "; it was closed as declined, which promises no fix",
+    "superseded": "; it was closed as superseded, which promises no fix",
+    "stale": "; it was closed as stale, which promises no fix",
+}
+
+
+class Rule(toml_models.Entry):
+    """A rule of data/closable.toml."""
+
+    name: str
+    closable: Closable
+    because: str
+    reason: str
+
+
+class _File(toml_models.Entry):
+    rule: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """May an issue be closed, and why.
+
+    Attributes:
+        rule: that decided, a name of data/closable.toml.
+        because: a clause without a full stop; it can hold text from outside.
+        canonical: number of the issue of which this one is a duplicate.
+    """
+
+    closable: Closable
+    rule: str
+    because: str
+    canonical: int | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The answer in one line."""
+        return f"closable: {self.closable}, because {self.because}"
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """The rules in the order in which they are asked.
+
+    Raises:
+        InputError: data/closable.toml is wrong.
+    """
+    return toml_models.load(_File, "closable.toml").rule
+
+
+def closable(report: ItemReport, release: str, lookup: Callable[[str, int], ItemReport | None]) -> Answer | None:
+    """The answer for an item; None for a pull request, which is merged or not.
+
+    Args:
+        report: all that is known of it.
+        release: the newest release that anything ran on; what ran on older ones alone decides nothing.
+        lookup: what is known of another item, for the one that this is a duplicate of; None where nothing is.
+    """
+    if report.facts.get("kind") == "pull":
+        return None
+    number = _canonical(report)
+    facts = dict(_facts(report, release, lookup, number))
+    rule = next(rule for rule in rules() if rule.name in facts)
+    words = {"number": report.number, "release": release} | facts[rule.name]
+    return Answer(rule.closable, rule.name, rule.because.format(**words), number)
+
+
+def _facts(
+    report: ItemReport, release: str, lookup: Callable[[str, int], ItemReport | None], canonical: int | None
+) -> Iterator[Fact]:
+    """The rules that hold, with the words for their braces."""
+    if canonical is not None:
+        yield from _duplicate(report, release, lookup, canonical)
+    yield from _of_cases(report, release)
+    yield from _of_script(report, release)
+    yield from _of_fix_tests(report, release)
+    ran = [case for case in report.cases if any(entry.case == case["name"] for entry in report.verdicts)]
+    if report.cases and not ran:
+        yield "not_run", {"what": "case"}
+    if isinstance(report.script, Script) and report.timeline is None:
+        yield "not_run", {"what": "script"}
+    yield "nothing", {"why": report.script.detail if isinstance(report.script, NoScript) else _NO_TEXT}
+
+
+def _closing(report: ItemReport) -> dict[str, str]:
+    is_closed = report.facts.get("state") == "closed"
+    return {"closing": _CLOSED.get(report.facts.get("disposition") or "", "") if is_closed else ""}
+
+
+def _canonical(report: ItemReport) -> int | None:
+    """The item of this repository that this one is said to be a duplicate of."""
+    if (number := report.facts.get("duplicate_of")) is not None:
+        return int(number)
+    named = [
+        link["number"]
+        for link in report.links
+        if link["repo"] == report.repo
+        and any(kind["relation"] == "duplicates" and not kind["inward"] for kind in link["kinds"])
+    ]
+    return named[0] if len(named) == 1 else None
+
+
+def _duplicate(
+    report: ItemReport, release: str, lookup: Callable[[str, int], ItemReport | None], number: int
+) -> Iterator[Fact]:
+    other = lookup(report.repo, number)
+    title = " ".join((other.facts.get("title") or "").split()) if other else ""
+    named = f"#{number}{f' ({title})' if title else ''}"
+    if other is None or other.facts.get("kind") == "pull":
+        yield "duplicate", {"canonical": named}
+        return
+    own = dict(_of_cases(other, release)) | dict(_of_script(other, release))
+    state = other.facts.get("state")
+    if state == "open" and not own.keys().isdisjoint(OCCURS):
+        yield "duplicate_of_what_occurs", {"canonical": named}
+    known = "still occurs" if not own.keys().isdisjoint(OCCURS) else "is gone" if _gone(own) else "is not decided"
+    yield "duplicate", {"canonical": f"{named}, which is {state or 'not mined'} and {known}"}
+
+
+def _gone(facts: dict[str, dict[str, Any]]) -> bool:
+    return not facts.keys().isdisjoint(("case_gone", "script_gone"))
+
+
+def _of_cases(report: ItemReport, release: str) -> Iterator[Fact]:
+    readings = readings_of(report.repo, report.number)
+    own: list[str] = []
+    others: list[str] = []
+    for case in report.cases:
+        reading = readings.get(case["name"])
+        speaks = speaks_of(case["relation"], case["origin"]) == "report" and (reading is None or reading.decides)
+        (own if speaks else others).append(case["name"])
+    now = [entry for entry in preferred(report.verdicts) if entry.build == release]
+    yield from _of_own(report, [[entry for entry in now if entry.case == name] for name in own])
+    if seen := [entry for entry in now if entry.case in others and entry.verdict != "untestable"]:
+        yield "another_input", {"said": _SAID[deciding(seen).verdict]}
+
+
+_SAID = dict.fromkeys(ORDER, "is not decided") | {"occurs": "occurs", "absent": "is gone"}
+
+
+def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact]:
+    """What the report's own cases say on the newest release: one that occurs decides, gone needs all of them.
+
+    Args:
+        report: of the item.
+        now: of each such case its verdicts on that release, of several environments or none.
+    """
+    decided = [deciding(entries) for entries in now if entries]
+    if any(entry.verdict == "occurs" for entry in decided):
+        yield "case_occurs", _closing(report)
+    elif decided and len(decided) == len(now) and all(entry.verdict == "absent" for entry in decided):
+        if any(row["status"] in CONFIRMED for row in report.statuses):
+            yield "case_gone", {"control": decided[0].control_build or "a fault that was put in"}
+        yield "case_not_confirmed", {}
+    elif len(decided) < len(now):
+        yield "case_undecided", {"why": "it was not run there"}
+    for entry in decided:
+        if entry.verdict == "untestable":
+            yield "untestable", {"why": entry.detail}
+        elif entry.verdict not in ("occurs", "absent"):
+            yield "case_undecided", {"why": f"{entry.verdict}{f', {entry.detail}' if entry.detail else ''}"}
+
+
+def _of_script(report: ItemReport, release: str) -> Iterator[Fact]:
+    """What the report's script says: only what the report itself quotes decides, on the newest release."""
+    timeline = report.timeline
+    if timeline is None:
+        return
+    if timeline.device:
+        yield "device", {"device": timeline.device}
+        return
+    last, segments = timeline.segments[-1], timeline.behaviours
+    if last.ending in GAPS or not segments or last.versions[-1] != release:
+        why = f"it lacks {last.what}" if last.ending == "lacks_api" else last.what or "it was not run there"
+        yield "lacks_api", {"why": why}
+        return
+    reported = [place for place, segment in enumerate(segments) if segment.match == "as_reported"]
+    now = segments[-1]
+    if now.match is None or not reported:
+        yield "script_silent", {}
+        return
+    before, after = segments[reported[-1]], segments[reported[-1] + 1 :]
+    if not after:
+        yield "script_occurs", _closing(report)
+    elif not is_gone(before, now):
+        yield "script_silent", {}
+    elif not all(segment.confirmed for segment in after):
+        yield "script_not_confirmed", {}
+    else:
+        since = after[0].versions[0]
+        if before.crashes and now.ending == "exception" and now.match != "as_expected" and not after[0].at_fix:
+            yield "crash_became_error", {"since": since, "error": now.what}
+        yield "script_gone", {"since": since, "now": does(now)}
+
+
+def _of_fix_tests(report: ItemReport, release: str) -> Iterator[Fact]:
+    """What a test of the fix says of this release, where a reader found that it shows the bug of this issue."""
+    for test in report.fix_tests:
+        passed, failed = test["passed"], test["failed"]
+        if test["relation"] != "same" or test["shows_bug"] in ("wrong", "unclear") or not passed or not failed:
+            continue
+        is_read = test["shows_bug"] == "right"
+        if test["class"] == "validated" and passed[-1] == release:
+            name = "fix_test_passes" if is_read else "fix_test_unread"
+            yield name, {"test": test["test"], "failed": failed[-1], "since": passed[0]}
+        elif is_read and test["shows_bug_again"] == "right" and failed[-1] == release:
+            yield "fix_test_fails", {"test": test["test"], "passed": passed[-1]}
