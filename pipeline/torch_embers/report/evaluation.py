@@ -53,13 +53,14 @@ class Evaluation:
 
     Attributes:
         items: with a gold label and a label that was made without them.
-        coverage: of them, those on which the classifier did not abstain.
+        precision: of them, those that an annotator labelled alike.
+        sure: the same, of the labels with high confidence.
     """
 
     scheme: str
     items: int
-    coverage: Share
     precision: Share
+    sure: Share
     classes: Sequence[Measured]
 
 
@@ -68,11 +69,11 @@ def evaluations(gold: Iterable[Row], predictions: Iterable[Row]) -> list[Evaluat
     values: dict[tuple[str, Key], set[str]] = defaultdict(set)
     for row in gold:
         values[row["scheme"], (row["repo"], row["number"])].add(row["value"])
-    given: dict[str, dict[Key, list[str | None]]] = defaultdict(lambda: defaultdict(list))
+    given: dict[str, dict[Key, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in predictions:
         key = (row["repo"], row["number"])
         if (row["provenance"] or "").startswith(LEFT_OUT) and (row["scheme"], key) in values:
-            given[row["scheme"]][key].append(row["value"])
+            given[row["scheme"]][key].append(row)
     return [
         _evaluation(scheme, {key: (labels[0], values[scheme, key]) for key, labels in items.items()})
         for scheme, items in sorted(given.items())
@@ -80,14 +81,15 @@ def evaluations(gold: Iterable[Row], predictions: Iterable[Row]) -> list[Evaluat
     ]
 
 
-def _evaluation(scheme: str, pairs: dict[Key, tuple[str | None, set[str]]]) -> Evaluation:
-    labelled = [(label, truth) for label, truth in pairs.values() if label is not None]
-    right = Counter(label for label, truth in labelled if label in truth)
-    total = Counter(label for label, _ in labelled)
+def _evaluation(scheme: str, pairs: dict[Key, tuple[Row, set[str]]]) -> Evaluation:
+    labelled = [(row["value"], truth, row["confidence"] == "high") for row, truth in pairs.values()]
+    right = Counter(label for label, truth, _ in labelled if label in truth)
+    total = Counter(label for label, _, _ in labelled)
     true = Counter(value for _, truth in pairs.values() for value in truth)
     classes = [
         Measured(name, Share(right[name], total[name]), Share(right[name], true[name]))
         for name in sorted(true, key=lambda name: (-true[name], name))
     ]
-    coverage = Share(len(labelled), len(pairs))
-    return Evaluation(scheme, len(pairs), coverage, Share(sum(right.values()), len(labelled)), classes)
+    sure = [label in truth for label, truth, is_sure in labelled if is_sure]
+    precision, high = Share(right.total(), len(labelled)), Share(sum(sure), len(sure))
+    return Evaluation(scheme, len(pairs), precision, high, classes)

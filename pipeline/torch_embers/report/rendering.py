@@ -10,7 +10,6 @@ from markupsafe import Markup
 
 from torch_embers import resources
 from torch_embers.atom_output import iso
-from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
 from torch_embers.report import documentation
 from torch_embers.run.matrix import span
@@ -82,7 +81,6 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
     made.filters |= {"ending": ending, "span": span}
     made.globals |= {
         "matches": MATCHES,
-        "answer": answer,
         "document": _document if has_docs else _named,
         "marks": MARKS,
         "navigation": (*NAVIGATION, DOCUMENTATION) if has_docs else NAVIGATION,
