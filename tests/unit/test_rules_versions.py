@@ -35,7 +35,7 @@ def _is_text(node: ast.AST) -> bool:
     ("version", "files", "known"),
     [
         (text.RULES_VERSION, CLEANING, (1, "b9f6a9638243a2df")),
-        (weak.RULES_VERSION, LABELLING, (2, "5045f9d8a0daa319")),
+        (weak.RULES_VERSION, LABELLING, (2, "de99d89ac7383942")),
     ],
     ids=["cleaning", "labelling"],
 )

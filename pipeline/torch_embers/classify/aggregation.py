@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.classify.labels.weak import EXECUTION, Labeller
+from torch_embers.classify.labels.weak import EXECUTION
 from torch_embers.classify.model import LEVELS, ModelError
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 MODEL, OUT_OF_FOLD, ONLY_CLASS = "model", "out_of_fold", "only_class"
 BUG_TYPE, NO_BUG = "bug_type", "not_a_bug"
 """The scheme and its class under which nothing else is asked."""
+
+
+SHOWN = 0.999
+"""Probability of what a run showed: it needs no interpretation, but the case itself may still be the wrong one."""
 
 
 class Label(NamedTuple):
@@ -54,7 +58,6 @@ class Aggregator:
 
     def __init__(self, classifier: Classifier) -> None:
         self._classifier, self._taxonomy = classifier, Taxonomy.load()
-        self._sure = Labeller.load().assumed[EXECUTION]
         self._questions = questions(self._taxonomy)
         known = {question.name: {*question.classes, NOT} for question in self._questions}
         for name, one in classifier.about.questions.items():
@@ -148,5 +151,5 @@ class Aggregator:
             shown = {vote.value for vote in votes if vote.kind == EXECUTION and vote.scheme == name}
             if shown:
                 first = min(shown, key=scheme.names().index)
-                found[name] = Label(place, name, first, self._sure, LEVELS[-1], EXECUTION)
+                found[name] = Label(place, name, first, SHOWN, LEVELS[-1], EXECUTION)
         return found

@@ -9,11 +9,8 @@ from torch_embers.classify.model import LEVELS
 from torch_embers.console import plain, stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch_embers.classify.explain import Explanation, LabelReasons
     from torch_embers.classify.stage import Labelled
-    from torch_embers.classify.suspects import Suspect
 
 HOW = {
     "out_of_fold": ", by a model that was trained without it",
@@ -53,15 +50,6 @@ def print_explanation(found: Explanation, repo: str, number: int) -> None:
     for hit, labels in found.neighbours:
         given = ", ".join(f"{scheme}={value}" for scheme, value in labels.items())
         out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
-
-
-def print_suspects(found: Sequence[Suspect], limit: int) -> None:
-    """Print the labels of annotators that are probably wrong, the surest first."""
-    out = stdout()
-    for one in found[:limit]:
-        named = f"{one.repo}#{one.number} {one.scheme}: {one.given} ({one.by}), suggested {one.suggested}"
-        out.print(f"{plain(named)} ({one.probability:.2f}): {plain(one.title)}")
-    out.print(f"{min(limit, len(found)):,} of {len(found):,} gold labels that are probably wrong")
 
 
 def _print_label(label: LabelReasons) -> None:

@@ -1,11 +1,12 @@
-"""The command audit."""
+"""The commands audit and advisories."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from torch_embers.json_output import print_json
+from torch_embers.errors import InputError
+from torch_embers.json_output import as_json, print_json
 
 FOUND = 10
 """Exit code when a bug at or above the threshold can be met."""
@@ -29,12 +30,8 @@ def audit(
     ] = "high",
     intended: Annotated[bool, typer.Option(help="Also tell what maintainers call intended or superseded.")] = False,
 ) -> None:
-    """Tell which known bugs of a PyTorch release your code can meet.
-
-    The code is read, never executed.
-    """
+    """Tell which known bugs your code can meet, without running it."""
     from torch_embers.audit import command, formats
-    from torch_embers.errors import InputError
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
         raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")
@@ -45,3 +42,32 @@ def audit(
         print_json({"json": formats.rows, "sarif": formats.sarif, "vex": formats.vex}[form](done))
     if fail_on != "never" and command.reaches(done, fail_on):
         raise typer.Exit(FOUND)
+
+
+def advisories(
+    osv: Annotated[Path | None, typer.Option(help="Also write an OSV document per advisory into this folder.")] = None,
+    as_documents: Annotated[
+        bool, typer.Option("--json", help="Print the OSV documents as a JSON list instead.")
+    ] = False,
+) -> None:
+    """Print published ranges of advisories beside what runs show."""
+    from torch_embers import console
+    from torch_embers.audit import advisories as shipped
+    from torch_embers.audit.osv import document
+    from torch_embers.audit.ranges import lines
+
+    about, done = shipped.load(), shipped.executed()
+    documents = [document(one, about) for one in done]
+    if osv:
+        try:
+            osv.mkdir(parents=True, exist_ok=True)
+            for made in documents:
+                (osv / f"{made['id']}.json").write_text(as_json(made) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--osv {osv} cannot be written: {error.strerror}: name a folder") from error
+    if as_documents:
+        print_json(documents)
+        return
+    out = console.stdout()
+    for line in lines(done, about):
+        out.print(console.plain(line))

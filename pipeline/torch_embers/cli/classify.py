@@ -1,6 +1,6 @@
 """Commands that label items and measure how well."""
 
-import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -24,10 +24,10 @@ def classify(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label every item with the study's taxonomy, from its title and body.
+    """Label every item with the study's taxonomy.
 
-    Each label has a probability and a confidence: high, medium or low. The classes non-contiguity, segfault, indexing
-    and silent correctness of the study are found by these names with `embers list --class`.
+    It reads title and body. Each label has a probability and a confidence: high, medium or low. The study's classes
+    non-contiguity, segfault, indexing and silent correctness are found by these names with `embers list --class`.
     """
     packages.require("classify", "classification needs")
     if train:
@@ -64,10 +64,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside plain baselines.
-
-    On the labelled items, or on any CSV files; every figure has its interval.
-    """
+    """Measure the classifier beside baselines, on gold or CSV files."""
     packages.require("train", "measuring needs")
     from torch_embers.evaluate import command as evaluate_command
     from torch_embers.evaluate import show as evaluate_show
@@ -85,38 +82,47 @@ def evaluate(
         evaluate_command.write_json(found, out)
 
 
+class LabelAction(StrEnum):
+    """What `embers data label` does."""
+
+    EXPORT, IMPORT, CHECK_RULE = "export", "import", "check-rule"
+
+
 def label(
+    action: Annotated[
+        LabelAction | None,
+        typer.Argument(help="Write a sheet to fill in, read a filled one, or try labelling rules.", show_default=False),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The sheet (CSV), or the rules (TOML).", show_default=False)
+    ] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who labels.")] = None,
     scheme: Annotated[list[str] | None, typer.Option(help="Only ask this scheme; repeat for more.")] = None,
-    annotator: Annotated[str | None, typer.Option(help="Who labels; asked for when not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Offer at most this many items.")] = 50,
-    blind: Annotated[bool, typer.Option("--blind", help="Do not show the model's guess.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many items.")] = 50,
+    blind: Annotated[bool, typer.Option("--blind", help="Leave out of the sheet what the classifier says.")] = False,
     errors: Annotated[
         bool, typer.Option("--errors", help="Only list the gold labels that are probably wrong, the surest first.")
     ] = False,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the classifier, for --errors.", show_default="the one that comes with embers"),
-    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items by hand, the most informative first.
-
-    Every answer is kept at once; quit at any time.
-    """
-    packages.require("classify", "classification needs")
-    from torch_embers import console
-    from torch_embers.annotate.command import label_session
-    from torch_embers.annotate.keyboard import read_keys
-    from torch_embers.classify import command
-    from torch_embers.classify import show as classify_show
-    from torch_embers.classify.suspects import suspects
-
+    """Label items in a CSV file, or try labelling rules."""
+    store = store_at(database)
     if errors:
-        store = store_at(database)
-        classify_show.print_suspects(suspects(store, command.bundle_of(store, model), scheme or ()), limit)
+        from torch_embers.annotate import errors as probable
+
+        probable.print_suspects(store, scheme or (), limit)
         return
-    if model is not None:
-        raise InputError("--model goes with --errors")
-    label_session(
-        store_at(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind
-    )
+    if action is None or file is None:
+        raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
+    from torch_embers.annotate import show
+
+    if action is LabelAction.EXPORT:
+        show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)
+    elif scheme or blind:
+        raise InputError("--scheme and --blind go with `export`")
+    elif action is LabelAction.CHECK_RULE:
+        show.print_rules(store, file)
+    elif annotator is None:
+        raise InputError("say who filled it in: --annotator NAME")
+    else:
+        show.import_sheet(store, file, annotator)

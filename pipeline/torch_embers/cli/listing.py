@@ -60,10 +60,7 @@ def list_items(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that pass all given filters.
-
-    Each has its state and its verdict on the newest build.
-    """
+    """List the items that pass all given filters."""
     from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
 

@@ -155,10 +155,7 @@ def chain(
 
 
 def link(database: DatabaseOption = None) -> None:
-    """Find links and components in texts that changed.
-
-    `embers mine` does it by itself.
-    """
+    """Find links and components in texts that changed, as `mine` does."""
     from torch_embers import console
     from torch_embers.link.stage import link_changed
 
@@ -167,10 +164,7 @@ def link(database: DatabaseOption = None) -> None:
 
 
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
-    """Count the stages of the study beside the study's own counts.
-
-    The stages: closed, bug-reporting, patched.
-    """
+    """Count the stages of the study beside the study's own counts."""
     from torch_embers.store import show as store_show
 
     with store_at(database).read() as connection:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
-from torch_embers.run.item_report import placed, places
+from torch_embers.run.item_evidence import placed, places
 from torch_embers.run.matrix import Entry, entries
 from torch_embers.store import schema
 from torch_embers.timeline.stored import timelines

@@ -6,14 +6,14 @@ assistants all say what ``closable`` says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import toml_models
 from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
 from torch_embers.repro.shipped_verdicts import ORDER
+from torch_embers.run.item_report import Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import deciding, preferred
 from torch_embers.run.status import CONFIRMED, is_gone
@@ -23,10 +23,8 @@ from torch_embers.timeline.sentence import does
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
 
-Closable = Literal["yes", "no", "unknown"]
 Fact = tuple[str, dict[str, Any]]
 OCCURS = ("case_occurs", "script_occurs")
 """Rules that say that the bug is there."""
@@ -50,27 +48,6 @@ class Rule(toml_models.Entry):
 
 class _File(toml_models.Entry):
     rule: tuple[Rule, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """May an issue be closed, and why.
-
-    Attributes:
-        rule: that decided, a name of data/closable.toml.
-        because: a clause without a full stop; it can hold text from outside.
-        canonical: number of the issue of which this one is a duplicate.
-    """
-
-    closable: Closable
-    rule: str
-    because: str
-    canonical: int | None = None
-
-    @property
-    def sentence(self) -> str:
-        """The answer in one line."""
-        return f"closable: {self.closable}, because {self.because}"
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch_embers.console import plain, stdout
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -51,3 +52,12 @@ def suspects(store: Store, schemes: Sequence[str] = ()) -> list[Suspect]:
     wanted = [taxonomy.scheme(name).name for name in schemes] or exclusive
     with store.read() as connection:
         return [Suspect(*row) for row in connection.execute(_SUSPECTS, {"schemes": wanted}).fetchall()]
+
+
+def print_suspects(store: Store, schemes: Sequence[str], limit: int) -> None:
+    """Print the labels of annotators that are probably wrong, the surest first."""
+    found, out = suspects(store, schemes), stdout()
+    for one in found[:limit]:
+        named = f"{one.repo}#{one.number} {one.scheme}: {one.given} ({one.by}), suggested {one.suggested}"
+        out.print(f"{plain(named)} ({one.probability:.2f}): {plain(one.title)}")
+    out.print(f"{min(limit, len(found)):,} of {len(found):,} gold labels that are probably wrong")
