@@ -155,11 +155,11 @@ def test_similar_items_are_those_of_the_nearest_vectors() -> None:
 
 def test_labels_are_measured_only_where_the_model_did_not_see_the_item() -> None:
     gold = [{"repo": "a/b", "number": n, "scheme": "bug_type", "value": "memory"} for n in (1, 2, 3)]
-    given = (("out_of_fold", "memory"), ("model", "logical"), ("out_of_fold+votes", None))
+    given = (("out_of_fold", "memory", "high"), ("model", "logical", "high"), ("out_of_fold", "logical", "low"))
     predictions = [
-        {"repo": "a/b", "number": n, "scheme": "bug_type", "value": value, "provenance": provenance}
-        for n, (provenance, value) in enumerate(given, 1)
+        {"repo": "a/b", "number": n, "scheme": "bug_type", "value": value, "provenance": how, "confidence": sure}
+        for n, (how, value, sure) in enumerate(given, 1)
     ]
     (one,) = evaluation.evaluations(gold, predictions)
-    assert (one.items, one.coverage, one.precision) == (2, evaluation.Share(1, 2), evaluation.Share(1, 1))
+    assert (one.items, one.precision, one.sure) == (2, evaluation.Share(1, 2), evaluation.Share(1, 1))
     assert one.classes[0].recall == evaluation.Share(1, 2)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.examples import BODIES, TITLES
 from torch_embers.classify.features import legible
@@ -20,6 +18,7 @@ from torch_embers.statistics.intervals import wilson
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from torch_embers.classify.examples import Example
@@ -31,7 +30,8 @@ LEAST = 25
 """Labels of a class at or above the cut, on each sample."""
 LEVELS = {"high": (0.9, 0.8), "medium": (0.7, 0.55)}
 """Share of right labels, and the least lower bound of its 90 % interval (Wilson), by confidence."""
-STEP, LEAST_PROBABILITY = 0.01, 0.3
+CUTS = tuple(percent / 100 for percent in range(100, 29, -1))
+"""Probabilities that are tried, from above."""
 
 
 def cuts(
@@ -68,7 +68,7 @@ def answered(
 
 def _lowest(answers: Answers, share: float, bound: float) -> float | None:
     best = None
-    for cut in np.arange(1.0, LEAST_PROBABILITY, -STEP).round(2).tolist():
+    for cut in CUTS:
         measured = [_measured(name, own, cut) for name, own in answers.items()]
         if any(one.items < LEAST for one in measured):
             continue

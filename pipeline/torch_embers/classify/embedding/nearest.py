@@ -164,7 +164,8 @@ def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
     if not has_tables(connection):
         return None
     rows = connection.execute(
-        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL ORDER BY variant = 'title' DESC, count(*) DESC LIMIT 1"
+        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL "
+        "ORDER BY variant = 'title' DESC, count(*) DESC LIMIT 1"
     ).fetchall()
     return rows[0][0] if rows else None
 
