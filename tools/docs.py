@@ -29,6 +29,7 @@ from typing import Any
 from unittest.mock import patch
 
 import duckdb
+import pyarrow as pa
 import typer
 from packaging.version import Version
 
@@ -36,7 +37,9 @@ from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
+from torch_embers.run import answers, item_report
 from torch_embers.settings import Settings
+from torch_embers.store.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "docs" / "queries"
@@ -246,6 +249,8 @@ def _connection() -> duckdb.DuckDBPyConnection:
     connection.execute("USE catalog_alone")
     connection.execute(f"SET file_search_path = '{ROOT},{_folder()}'")
     connection.create_function("spans", spans, ["VARCHAR[]", "VARCHAR[]"], "VARCHAR", null_handling="special")
+    counted = answers.counts(item_report.answered(Store(catalog_database())).values())
+    connection.register("answer_counts", pa.Table.from_pylist([row | {"place": at} for at, row in enumerate(counted)]))
     judgements.define(connection)
     connection.execute((QUERIES / "views.sql").read_text(encoding="utf-8"))
     return connection

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
+from rich.style import Style
 from rich.table import Table
+from rich.text import Text
 
 from torch_embers.escaping import visible
 from torch_embers.normalize import naive_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
 
@@ -57,6 +60,46 @@ def size_text(size: float) -> str:
             return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
         size /= 1000
     return f"{size:,.2f} GB"
+
+
+_ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/issues/\d+", re.ASCII)
+"""Nothing else from outside becomes a part of the sequence that makes a link."""
+WIDE = 120
+"""Columns of a terminal from which on lists have more than what decides."""
+_LEFT_OUT = ("item", "linked", "state", "verdict")
+
+
+def link(text: str, address: str) -> Text:
+    """A text that leads somewhere, where the terminal can show that."""
+    return Text(visible(text), style=Style(link=address) if _ADDRESS.fullmatch(address) else "")
+
+
+def lines(
+    columns: Mapping[str, Sequence[str] | Sequence[Text]],
+    rest: str = "title",
+    addresses: Sequence[str] = (),
+    *,
+    urls: bool = False,
+) -> Table:
+    """A table with one line a row.
+
+    Args:
+        columns: the cells of each.
+        rest: the column that takes the room that the others leave, and is cut there.
+        addresses: of the rows; a wide terminal shows them last.
+        urls: show them on a narrow one, too, in the place of the names that they end with and of what is left out then.
+    """
+    if addresses and stdout().width >= WIDE:
+        columns = {**columns, "address": addresses}
+    elif addresses and urls:
+        columns = {"address": addresses, **{name: cells for name, cells in columns.items() if name not in _LEFT_OUT}}
+    made = Table(box=None, pad_edge=False, header_style="bold", expand=True)
+    for name in columns:
+        least = max(map(len, addresses)) if name == "address" else None
+        made.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == rest else None, min_width=least)
+    for row in zip(*columns.values(), strict=True):
+        made.add_row(*(cell if isinstance(cell, Text) else Text(" ".join(visible(cell).split())) for cell in row))
+    return made
 
 
 def table(title: str, columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]]) -> Table:

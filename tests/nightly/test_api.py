@@ -11,7 +11,10 @@ import torch_embers as embers
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 EXAMPLES = re.findall(r"(?ms)^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"))
-FRAMES = ("items", "candidates", "labels", "links", "cases", "verdicts", "statuses", "timelines", "dispositions")
+FRAMES = (
+    *("items", "candidates", "labels", "links", "cases", "verdicts", "statuses", "timelines", "answers", "fix_tests"),
+    "dispositions",
+)
 
 
 def test_a_frame_has_the_columns_that_its_page_names(catalog_template: Path) -> None:

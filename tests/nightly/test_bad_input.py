@@ -11,14 +11,15 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from helpers.search import Words, item, store_of
-from support import Ended, rows, run_embers
 from torch_embers.classify.bundle import FILE, Bundle
-from torch_embers.classify.embedding import embed
-from torch_embers.classify.labels import wild
 from torch_embers.classify.learning import kept
 from torch_embers.classify.learning.features import table
 from torch_embers.classify.learning.model import Classifier
+
+from helpers.search import Words, item, store_of
+from support import Ended, rows, run_embers
+from torch_embers.classify.embedding import embed
+from torch_embers.classify.labels import wild
 from torch_embers.store.records import GoldLabel
 from torch_embers.taxonomy import Taxonomy
 

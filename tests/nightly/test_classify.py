@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from torch_embers.classify.bundle import Bundle, shipped_folder
+from torch_embers.classify.learning.features import table
 
 from support import assert_clean_error, rows, run_embers
 from torch_embers import packages, resources
-from torch_embers.classify.bundle import Bundle, shipped_folder
 from torch_embers.classify.card import files
 from torch_embers.classify.embedding.embed import load_matching
 from torch_embers.classify.labels import wild
 from torch_embers.classify.labels.weak import Labeller
-from torch_embers.classify.learning.features import table
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.classify.text import title_text
 from torch_embers.classify.train import DRAWN, GOLD

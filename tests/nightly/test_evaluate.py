@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 pytest.importorskip("sklearn")
 
-from labelled import embed, examples
-from labelled import items as table_of
-from support import assert_clean_error, run_embers
 from torch_embers.classify.learning.features import table
-from torch_embers.classify.questions import questions
-from torch_embers.errors import InputError
-from torch_embers.evaluate import plots
 from torch_embers.evaluate.compare import Report, compare
 from torch_embers.evaluate.csv_evaluation import evaluate_tables, read_table
 from torch_embers.evaluate.gold_evaluation import Wanted, evaluate, items
+
+from labelled import embed, examples
+from labelled import items as table_of
+from support import assert_clean_error, run_embers
+from torch_embers.classify.questions import questions
+from torch_embers.errors import InputError
+from torch_embers.evaluate import plots
 from torch_embers.evaluate.learners import Hybrid, Majority, TfidfBaseline, usual
 from torch_embers.progress import Silent
 from torch_embers.store.store import Store

@@ -75,16 +75,20 @@ def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each
             decided.speaks_of,
             decided.also_occurs,
         )
-    assert show.item_verdict_text(found[973]) == "occurs 2.15.0 (another input)"
+    assert show.item_verdict_text(found[973]) == "occurs 2.15.0*"
     assert show.item_verdict_text(found[84577]) == "occurs 2.15.0"
 
 
-def test_search_prints_state_verdict_and_address(classified_template: Path) -> None:
+def test_search_prints_a_line_a_hit_with_state_verdict_named_scores_and_address(classified_template: Path) -> None:
     for words in (("search", "loss becomes NaN"), ("search", "--like", "118115")):
         done = run_embers(*words, "-k", "2", "--json", "--database", classified_template)
         entries = json.loads(done.stdout)
         assert [set(entry) for entry in entries] == [documented("embers search")] * 2
         text = run_embers(*words, "-k", "2", "--database", classified_template, COLUMNS="80").stdout
+        heading, *lines = text.splitlines()
+        assert {"similarity", "keyword", "verdict", "state", "title"} <= set(heading.split())
+        assert [line.split()[0] for line in lines[:2]] == [f"#{entry['number']}" for entry in entries]
+        text = run_embers(*words, "-k", "2", "--urls", "--database", classified_template, COLUMNS="80").stdout
         assert all(entry["address"] in text for entry in entries)
 
 

@@ -25,7 +25,7 @@ AXE = "axe-core@4.14.1"
 MAIN = ("index.html", "items.html", f"items/pytorch--pytorch-{NUMBER}.html", "releases.html", "releases/2.15.0.html")
 GROUPS = ("classes/*.html", "operators/*.html", "components/*.html")
 """One page of each: the first by name."""
-NAMES = ("classes", "operators", "components", "provenance", "labels", "hunt", "hunt_map", "study")
+NAMES = ("classes", "operators", "components", "provenance", "hunt", "hunt_map", "study")
 LISTS = tuple(f"{name}.html" for name in NAMES)
 PAGES = (*MAIN, *LISTS, *GROUPS)
 SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow phone": (360, 780)}
@@ -162,7 +162,6 @@ def test_the_table_can_be_used_by_keys_alone(watched: Watched) -> None:
 
 
 def test_labels_runs_and_bisections_are_there_to_be_looked_at(watched: Watched) -> None:
-    assert watched.open("labels.html").locator("main table").count() > 0
     page = watched.open(f"items/pytorch--pytorch-{NUMBER}.html")
     for heading in ("Labels of the classifier", "Output on", "answer 2", "cosine"):
         assert page.get_by_text(heading).count() > 0, heading
@@ -268,13 +267,44 @@ def test_the_copy_button_copies_the_command(browser: Any, site: Path) -> None:
         page.locator("button.copy", has_text="Copied").first.wait_for()
 
 
-def test_a_box_of_the_drawing_leads_to_its_item(watched: Watched) -> None:
-    drawn = next(
-        path for path in sorted((watched.site / "items").glob("*.html")) if 'class="graph"' in path.read_text()
-    )
-    page = watched.open(f"items/{drawn.name}")
-    page.locator("svg.graph a .start").click()
-    assert page.url.endswith(drawn.name)
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("avg_pool3d out", "q=avg_pool3d+out"),
+        (f"https://github.com/pytorch/pytorch/issues/{NUMBER}#issue-1", f"q=%23{NUMBER}"),
+        (f"{NUMBER}", f"q=%23{NUMBER}"),
+    ],
+)
+def test_the_search_of_the_start_page_leads_to_the_table(watched: Watched, typed: str, kept: str) -> None:
+    page = watched.open("index.html")
+    page.fill("#q", typed)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("html[data-loaded=whole]")
+    assert page.url.endswith(f"items.html#{kept}")
+    assert numbers(page) == [NUMBER]
+
+
+def test_a_long_list_of_the_start_page_is_folded_and_a_page_is_reached_without_javascript(
+    browser: Any, site: Path
+) -> None:
+    with watching(browser, site, java_script_enabled=False) as watched:
+        page = watched.open("index.html")
+        folded = page.locator("#hunted ~ details .inbox li")
+        assert folded.count() > 0
+        assert not folded.first.is_visible()
+        page.locator("#hunted ~ details summary").click()
+        assert folded.first.is_visible()
+        page.locator("nav summary").click()
+        page.locator("nav a", has_text="Hunt map").click()
+        assert page.url.endswith("hunt_map.html")
+
+
+def test_the_text_to_paste_is_copied_whole(browser: Any, site: Path) -> None:
+    with watching(browser, site, permissions=["clipboard-read", "clipboard-write"]) as watched:
+        page = watched.open(f"items/pytorch--pytorch-{NUMBER}.html")
+        page.locator("button", has_text="Copy the text to paste").click()
+        page.locator("button", has_text="Copied").wait_for()
+        assert page.evaluate("navigator.clipboard.readText()") == page.locator("pre[data-copy]").first.text_content()
 
 
 @pytest.fixture(scope="module")

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from torch_embers.classify.bundle import Bundle, HeldOut
+from torch_embers.classify.learning.features import table
+from torch_embers.classify.learning.kept import ModelError
+from torch_embers.classify.learning.model import Classifier
+from torch_embers.classify.suspects import suspects
 
 from helpers.search import NOON, REPO, Words, store_of
 from support import rows
 from torch_embers.classify import aggregation, stage, train
 from torch_embers.classify.aggregation import Aggregator
-from torch_embers.classify.bundle import Bundle, HeldOut
 from torch_embers.classify.card import training_card
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import weak_table, wild
 from torch_embers.classify.labels.labelling_file import Use
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
-from torch_embers.classify.learning.features import table
-from torch_embers.classify.learning.kept import ModelError
-from torch_embers.classify.learning.model import Classifier
-from torch_embers.classify.suspects import suspects
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.store.records import GoldLabel, Item, Repository

@@ -72,7 +72,7 @@ def test_a_missing_package_names_the_command_that_installs_it(
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
     )
-    extra, commands = "classify", [["classify"], ["research", "evaluate"], ["data", "label"]]
+    extra, commands = "classify", [["classify"], ["research", "evaluate"], ["data", "label", "--errors"]]
     if missing == "accelerate":
         extra, commands = "tune", [["research", "evaluate", "--tune"]]
     for command in commands:

@@ -18,6 +18,7 @@ from helpers.listing import (
     store,  # noqa: F401 - fixtures
 )
 from support import assert_clean_error, run_embers
+from torch_embers import console
 from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats as audit_formats
@@ -88,8 +89,8 @@ def test_unknown_names_are_refused_with_the_nearest(
         (
             "--flips",
             [
-                "#1 sum is wrong SIGSEGV -> ValueError 2.7.1",
                 "#2 max is wrong reported value -> expected value 2.15.0?",
+                "#1 sum is wrong SIGSEGV -> ValueError 2.7.1",
                 "? not seen again, in too few runs to say that it is gone",
             ],
         ),
@@ -108,6 +109,35 @@ def test_what_scripts_do_is_listed_in_a_line_each_that_fits_a_terminal(
     assert [" ".join(line.split()) for line in printed if line.startswith(("#", "?"))][: len(lines)] == lines
     count = sum(line.startswith("#") for line in lines)
     assert printed[-1] == f"{count} item{'s' * (count != 1)}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"),
+    [
+        ("--limit 2", ["#1 yes occurs 2.10.0* closed sum is wrong", "#2 unknown absent 2.10.0* open max is wrong"]),
+        ("--closable yes --state closed", ["#1 yes occurs 2.10.0* closed sum is wrong"]),
+        ("--closable no", []),
+        ("--closable unknown --no-case", ["#5 unknown - nothing ran"]),
+        ("--urls --limit 1", ["https://github.com/a/b/issues/1 yes sum is wrong"]),
+    ],
+)
+def test_items_are_listed_in_a_line_each_with_their_answer(store: Store, asked: str, lines: list[str]) -> None:
+    done = run_embers("list", "--repo", "a/b", *asked.split(), "--database", store.path, COLUMNS="80")
+    _, *printed, last = (" ".join(line.split()) for line in done.stdout.splitlines())
+    assert [line for line in printed if not line.startswith("*")] == lines
+    assert last == f"{len(lines)} item{'s' * (len(lines) != 1)}"
+
+
+def test_an_answer_that_there_is_not_is_refused(store: Store) -> None:
+    done = run_embers("list", "--closable", "maybe", "--database", store.path)
+    assert_clean_error(done, 3, "yes, no or unknown")
+
+
+def test_a_wide_terminal_shows_addresses_last_and_only_addresses_on_github_become_links(store: Store) -> None:
+    done = run_embers("list", "--repo", "a/b", "--limit", "1", "--database", store.path, COLUMNS="130")
+    assert done.stdout.splitlines()[1].rstrip().endswith("https://github.com/a/b/issues/1")
+    assert console.link("#1", "https://github.com/a/b/issues/1").style.link
+    assert not console.link("#1", "https://github.com/a/b\x1b]8;;x/issues/1").style
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -18,8 +18,6 @@ from torch_embers.builds.registry import Registry
 from torch_embers.cli.runs import run
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.progress_bar import ProgressBar
-from torch_embers.report import rules
-from torch_embers.report.facts import Facts
 from torch_embers.repro import bank
 from torch_embers.repro.case import shipped
 from torch_embers.run import command, reports
@@ -238,29 +236,6 @@ def test_the_junit_of_a_re_check_is_of_its_build_and_machine_alone(tmp_path: Pat
     reports.save(tmp_path, Recheck(build, "now", (cell,), (), {}, 1, 0.0), [own, *bad])
     names = [case.get("name") for case in ET.parse(tmp_path / "recheck.xml").iter("testcase")]
     assert names == ["pt1"]
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "answer"),
-    [
-        (["absent", "absent"], "absent"),
-        (["absent", "not_seen"], ""),
-        (["absent", "untestable"], "absent"),
-        (["occurs", "not_seen"], "occurs"),
-        (["untestable"], ""),
-    ],
-)
-def test_the_site_calls_an_issue_gone_only_where_all_its_own_testable_cases_are_absent(
-    verdicts: list[str], answer: str
-) -> None:
-    item = {"repo": "a/b", "number": 1}
-    names = [f"pt{place}" for place in range(len(verdicts))]
-    cases = [{"name": name, "origin": "curated", "items": [{**item, "relation": "same"}]} for name in names]
-    found = [replace(entry("2.0.1", verdict), case=name) for name, verdict in zip(names, verdicts, strict=True)]
-    issue = {**item, "kind": "issue", "state": "open"}
-    source: Any = SimpleNamespace(cases=cases, verdicts=found, items=[issue])
-    facts = Facts(source, rules.load(), frozenset())
-    assert (facts.own_answer(("a/b", 1)), facts.still_open("absent")) == (answer, [("a/b", 1)] * (answer == "absent"))
 
 
 def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:

@@ -12,8 +12,7 @@ import pytest
 
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
-from torch_embers.link.chain import Link, Node
-from torch_embers.report import badges, command, evaluation, folder, links_graph, places, rendering, rules, serve, show
+from torch_embers.report import badges, command, folder, places, rendering, rules, serve, show
 from torch_embers.report.operators import operators
 from torch_embers.report.similar import similar
 from torch_embers.store.store import Store
@@ -86,21 +85,6 @@ def test_a_reference_that_is_no_address_on_github_becomes_no_link(text: str) -> 
     assert places.reference(text, "pytorch/pytorch") == ""
 
 
-def test_each_linked_item_is_one_box_however_many_links_lead_to_it() -> None:
-    nodes = [Node("o/r", number) for number in (1, 2, 3)]
-    links = [Link(nodes[a], "reverts", nodes[b], "text") for a, b in ((0, 1), (1, 2), (2, 0))]
-    drawing = links_graph.draw(nodes[0], links_graph.Neighbours(links), {}, 9)
-    assert drawing is not None
-    assert sorted(box.node for box in drawing.boxes) == nodes
-    assert len(drawing.lines) == 3
-    middles = {
-        (box.x + side, box.y + links_graph.HEIGHT / 2) for box in drawing.boxes for side in (0, links_graph.WIDTH)
-    }
-    assert {end for line in drawing.lines for end in ((line.x1, line.y1), (line.x2, line.y2))} <= middles
-    assert [line.is_back for line in drawing.lines].count(True) == 1
-    assert max(line.label[0] for line in drawing.lines) < drawing.width
-
-
 def test_a_badge_holds_its_text_escaped() -> None:
     assert "&lt;script&gt;" in badges.svg("<script>", "x", badges.GREY)
     assert "<script>" not in badges.svg("<script>", "x", badges.GREY)
@@ -151,15 +135,3 @@ def test_similar_items_are_those_of_the_nearest_vectors() -> None:
     found = similar(rows, {("a/b", 1), ("a/b", 4)}, 5, 0.5)
     assert found == {("a/b", 1): [(("a/b", 2), pytest.approx(0.8)), (("a/b", 3), pytest.approx(0.6))], ("a/b", 4): []}
     assert similar(rows.slice(0, 0), set(), 5, 0.5) == {}
-
-
-def test_labels_are_measured_only_where_the_model_did_not_see_the_item() -> None:
-    gold = [{"repo": "a/b", "number": n, "scheme": "bug_type", "value": "memory"} for n in (1, 2, 3)]
-    given = (("out_of_fold", "memory", "high"), ("model", "logical", "high"), ("out_of_fold", "logical", "low"))
-    predictions = [
-        {"repo": "a/b", "number": n, "scheme": "bug_type", "value": value, "provenance": how, "confidence": sure}
-        for n, (how, value, sure) in enumerate(given, 1)
-    ]
-    (one,) = evaluation.evaluations(gold, predictions)
-    assert (one.items, one.precision, one.sure) == (2, evaluation.Share(1, 2), evaluation.Share(1, 1))
-    assert one.classes[0].recall == evaluation.Share(1, 2)

@@ -82,6 +82,23 @@ class Database:
         """What the script of each report does: one row per segment, neighbouring builds with equal behaviour."""
         return self._frame("timelines")
 
+    def fix_tests(self) -> pd.DataFrame:
+        """What the tests that merged fixes brought do on which release: one row per test and issue, one run each."""
+        return self._frame("fix_tests")
+
+    def answers(self) -> pd.DataFrame:
+        """May an issue be closed? One row per issue of which anything ran, with the rule that decided and its reason.
+
+        ``occurs``: whether the bug is there on the newest release, by the report's own case or script; None where
+        neither decides.
+        """
+        import pandas as pd
+
+        from torch_embers.run import answers
+
+        columns = ["repo", "number", "closable", "rule", "because", "canonical", "occurs"]
+        return pd.DataFrame(answers.rows(self._store), columns=columns).astype({"canonical": "Int64"})
+
     def dispositions(self) -> pd.DataFrame:
         """Why each closed issue was closed, with evidence."""
         return self._frame("dispositions")

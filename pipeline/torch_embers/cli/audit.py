@@ -9,7 +9,7 @@ from torch_embers.errors import InputError
 from torch_embers.json_output import as_json, print_json
 
 FOUND = 10
-"""Exit code when a bug at or above the threshold can be met."""
+"""Exit code when the code can meet a bug at or above the threshold."""
 
 
 def audit(
@@ -26,18 +26,34 @@ def audit(
     ] = "text",
     fail_on: Annotated[
         Literal["high", "medium", "low", "never"],
-        typer.Option(help="Exit with 10 from this severity on, for bugs that the code calls."),
+        typer.Option(help="Exit with 10 where a finding is high and its bug this severe."),
     ] = "high",
     intended: Annotated[bool, typer.Option(help="Also tell what maintainers call intended or superseded.")] = False,
+    possible: Annotated[
+        bool, typer.Option("--possible", help="Also list the findings that are only possible.")
+    ] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A case, or an issue such as #31829, that does not count; repeatable.")
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option(help="Only findings that are not in this file count.")] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(help="Write the findings to this file and exit with 0.")
+    ] = None,
 ) -> None:
     """Tell which known bugs your code can meet, without running it."""
-    from torch_embers.audit import command, formats
+    from torch_embers.audit import command, formats, ignores
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
         raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")
-    done = command.audit(targets or (), torch or command.installed_version(python), device, intended=intended)
+    cases = frozenset().union(*(ignores.named_cases(one, "--ignore") for one in ignore or ()))
+    version = torch or command.installed_version(python)
+    accepted = command.Accepted(cases, baseline)
+    done = command.audit(targets or (), version, device, intended=intended, accepted=accepted)
+    if write_baseline:
+        typer.echo(f"{command.write_baseline(done, write_baseline)} places written to {write_baseline}")
+        return
     if form == "text":
-        formats.print_lines(done)
+        formats.print_lines(done, possible=possible)
     else:
         print_json({"json": formats.rows, "sarif": formats.sarif, "vex": formats.vex}[form](done))
     if fail_on != "never" and command.reaches(done, fail_on):

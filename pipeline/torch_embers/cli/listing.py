@@ -24,6 +24,7 @@ class Confidence(StrEnum):
 
 
 OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
+UrlsOption = Annotated[bool, typer.Option("--urls", help="Print the address of each item, in a narrow window too.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
 
 
@@ -53,14 +54,25 @@ def list_items(
     crash_gone: Annotated[
         bool, typer.Option("--crash-gone", help="Its script crashed on some release, and not on the newest.")
     ] = False,
-    sort: Annotated[str, typer.Option(help="number, updated, created, closed, comments or reactions.")] = "number",
+    closable: Annotated[
+        str | None, typer.Option(help="Whether it may be closed, by what is known of it: yes, no or unknown.")
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            help="number, updated, created, closed, comments, reactions or flip.",
+            show_default="number; with --flips the newest flip first",
+        ),
+    ] = None,
     desc: Annotated[bool, typer.Option("--desc", help="Largest or newest first.")] = False,
     limit: LimitOption = None,
     repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    urls: UrlsOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters."""
+    from torch_embers.run import answers
     from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
 
@@ -81,15 +93,17 @@ def list_items(
         flips=flips,
         as_reported_on=as_reported_on,
         crash_gone=crash_gone,
-        sort=sort,
-        descending=desc,
+        closable=closable,
+        sort=sort or ("flip" if flips else "number"),
+        descending=desc or (flips and sort is None),
         limit=limit,
     )
-    found = listing.list_items(store_at(database), wanted)
+    store = store_at(database)
+    found = listing.list_items(store, wanted, answers.rows(store))
     if (flips or as_reported_on or crash_gone) and not json:
-        run_show.print_behaviours(found, crash_gone=crash_gone)
+        run_show.print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
-        show.print_items(found, as_json=json)
+        show.print_items(found, as_json=json, urls=urls)
 
 
 def list_cases(

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from torch_embers.cli.listing import ClassOption
+from torch_embers.cli.listing import ClassOption, UrlsOption
 from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
 
 
@@ -26,6 +26,7 @@ def search(
     repo: Annotated[
         str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all; with --like its own")
     ] = None,
+    urls: UrlsOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -44,4 +45,4 @@ def search(
         found = command.similar(store, where, number, k, replace(wanted, repo=where))
     else:
         found = command.search(store, text, k, wanted)
-    show.print_found(store, found, as_json=json)
+    show.print_found(store, found, as_json=json, urls=urls)

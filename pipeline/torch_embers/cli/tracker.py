@@ -1,5 +1,6 @@
 """Commands that mine the tracker, and that tell what the database holds of it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -94,10 +95,16 @@ def status(
     database: DatabaseOption = None,
 ) -> None:
     """Show what the database holds and how fresh it is."""
+    from torch_embers.run import answers
+    from torch_embers.run.item_evidence import answered
+    from torch_embers.store import schema
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
-    read = read_status(store_at(database))
+    store = store_at(database)
+    read = read_status(store)
+    if read.version == schema.latest_version():
+        read = replace(read, answers=answers.counts(answered(store).values()))
     if json:
         print_json(read)
     else:

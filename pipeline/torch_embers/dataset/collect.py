@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from torch_embers.dataset import definitions, vocabulary
 from torch_embers.errors import InputError
+from torch_embers.run import answers
 from torch_embers.run.matrix import version_key
 from torch_embers.store import schema
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from torch_embers.dataset.definitions import PublishedTable
     from torch_embers.store.store import Store
 
+_ANSWERS = pa.schema(
+    [("repo", pa.string()), ("number", pa.int64()), ("closable", pa.string()), ("because", pa.string())]
+)
 MOMENT = pa.timestamp("ms", tz="UTC")
 
 
@@ -50,9 +54,12 @@ def collect(store: Store) -> Content:
     """
     with store.read() as connection:
         version = _usable(connection, store)
+    known = answers.rows(store)
+    with store.read() as connection:
         connection.execute(definitions.read("sql", "views.sql"))
         _rank_releases(connection)
         connection.register("words", vocabulary.words())
+        connection.register("answers", pa.Table.from_pylist(known, schema=_ANSWERS))
         comments = definitions.comments(connection)
         tables = tuple(table.described(comments) for table in definitions.load())
         rows = {table.name: _read(connection, table) for table in tables}

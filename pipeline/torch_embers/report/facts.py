@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -12,29 +12,66 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.escaping import visible
 from torch_embers.report import operators, places
 from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run.item_verdict import item_verdict, speaks_of
-from torch_embers.run.matrix import builds_of, changes, deciding, preferred
+from torch_embers.run.item_verdict import item_verdict
+from torch_embers.run.matrix import builds_of, changes, deciding, preferred, span, version_key
 from torch_embers.run.report_script_text import last_change
+from torch_embers.timeline.model import GAPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from torch_embers.report.rules import Rules
     from torch_embers.report.source import Key, Row, Source
+    from torch_embers.run.item_report import Answer
     from torch_embers.run.item_verdict import ItemVerdict
     from torch_embers.run.matrix import Entry
     from torch_embers.timeline.model import Timeline
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Neighbouring releases on which the same was seen.
+
+    Attributes:
+        kind: a verdict; as_reported, as_expected, other or gap of a script; fails or passes of a test.
+        versions: the oldest first.
+    """
+
+    kind: str
+    versions: tuple[str, ...]
+
+    @property
+    def is_bad(self) -> bool | None:
+        """Whether the bug is there; None where that is not known."""
+        return {
+            **dict.fromkeys(("occurs", "as_reported", "fails"), True),
+            **dict.fromkeys(("absent", "as_expected", "passes"), False),
+        }.get(self.kind)
+
+    @property
+    def words(self) -> str:
+        """What a reader sees, in words."""
+        return f"{self.kind.replace('_', ' ')} on {span(self.versions)}"
+
+
+def stretches(seen: Iterable[tuple[str, str]]) -> list[Stretch]:
+    """Kind and release, the oldest first, with neighbours of one kind joined."""
+    return [
+        Stretch(kind, tuple(version for _, version in same)) for kind, same in groupby(seen, key=lambda one: one[0])
+    ]
+
+
+_SHOWN = dict.fromkeys(GAPS, "gap")
+
+
 def chosen(source: Source, most: int) -> list[Key]:
     """The items that get a page, first those with a case, then with a run or label, likely bugs, and linked ones."""
-    ran = {(timeline.repo, timeline.number) for timeline in source.timelines}
     with_case = {(row["repo"], row["number"]) for case in source.cases for row in case["items"]}
 
     def place_of(row: Row) -> int | None:
         if (row["repo"], row["number"]) in with_case:
             return 0
-        if row["has_gold"] or row["summary"] or (row["repo"], row["number"]) in ran:
+        if row["has_gold"] or row["summary"] or (row["repo"], row["number"]) in source.reports:
             return 1
         bug = any(c.startswith("bug_type=") and c != "bug_type=not_a_bug" for c in row["classes"])
         if row["is_candidate"] and bug:
@@ -154,20 +191,25 @@ class Facts:
         return changes(self.source.verdicts)
 
     @cached_property
-    def timeline_of(self) -> dict[Key, Timeline]:
-        """What the script of each report does."""
-        return {(timeline.repo, timeline.number): timeline for timeline in self.source.timelines}
+    def answers(self) -> dict[Key, Answer]:
+        """May an issue be closed: of every issue of which anything ran."""
+        return {key: report.answer for key, report in self.source.reports.items() if report.answer}
+
+    def timeline(self, key: Key) -> Timeline | None:
+        """What the script of a report does."""
+        return self.source.reports[key].timeline if key in self.source.reports else None
 
     def behaviour(self, key: Key) -> tuple[str, str] | None:
         """What the script of a report changed last, and on which release; None where it did not run on its device."""
-        timeline = self.timeline_of.get(key)
+        timeline = self.timeline(key)
         return last_change(timeline.behaviours) if timeline and timeline.behaviours and not timeline.device else None
 
-    def answer(self, key: Key) -> tuple[str, str]:
+    def seen(self, key: Key) -> tuple[str, str]:
         """What is said of an item in a word or two, and of which release: by its cases, else by its script."""
         if decided := self.verdict(key):
             return decided.text, decided.entry.build
-        segments = self.timeline_of[key].behaviours if key in self.timeline_of else ()
+        timeline = self.timeline(key)
+        segments = timeline.behaviours if timeline else ()
         return (
             (f"script_{segments[-1].match}", segments[-1].versions[-1]) if segments and segments[-1].match else ("", "")
         )
@@ -191,49 +233,64 @@ class Facts:
         """Statuses of these kinds, by item."""
         return [row for row in self.source.statuses if row["status"] in wanted]
 
-    def own_answer(self, key: Key) -> str | None:
-        """What an item's own reviewed cases (``same``) say together on the newest release; None where it has none.
-
-        Only these speak of the item; what other cases say is evidence of the same kind of bug. One that ``occurs``
-        decides, ``absent`` needs all that can be tested; else it is empty.
-        """
-        cases = self.cases_of.get(key, ())
-        own = [case["name"] for case, relation in cases if speaks_of(relation, case["origin"]) == "report"]
-        if not own:
-            return None
-        here = {self.newest[n].verdict for n in own if n in self.newest and self.newest[n].build == self.reference}
-        if "occurs" in here:
-            return "occurs"
-        return "absent" if here - {"untestable"} == {"absent"} else ""
-
-    def still_open(self, answer: str) -> list[Key]:
-        """Open issues of which the own cases say this on the newest release."""
-        return [
-            key
-            for key, row in self.items.items()
-            if row["kind"] == "issue" and row["state"] == "open" and self.own_answer(key) == answer
+    def strip(self, key: Key) -> list[Stretch]:
+        """What an item shows on the releases: by what decides its answer, else by its cases, script or fix test."""
+        report = self.source.reports.get(key)
+        if report is None:
+            return []
+        cases, timeline = self.related_cases(key), report.timeline
+        names = {case["name"] for case in cases}
+        told = [(release, [e for e in seen if e.case in names]) for release, seen in self.by_release.items()]
+        of_cases = [(item_verdict(cases, seen).entry.verdict, release) for release, seen in told if seen]
+        of_script = [
+            (_SHOWN.get(segment.ending, segment.match or "other"), version)
+            for segment in (timeline.segments if timeline else ())
+            for version in segment.versions
         ]
+        of_test = [
+            (word, version)
+            for test in report.fix_tests[:1]
+            for word, versions in (("fails", test["failed"]), ("passes", test["passed"]))
+            for version in versions
+        ]
+        by_script = report.answer is not None and report.answer.rule.startswith(("script", "crash"))
+        found = of_script if by_script else of_cases or of_script or of_test
+        return stretches(sorted(found, key=lambda one: version_key(one[1])))
+
+    def case_strip(self, name: str) -> list[Stretch]:
+        """What a case shows on the releases."""
+        return stretches((e.verdict, build) for build, seen in self.by_release.items() for e in seen if e.case == name)
+
+    def issues(self, state: str, closable: str) -> list[Key]:
+        """Issues in this state with this answer, the newest first."""
+        found = [key for key, answer in self.answers.items() if answer.closable == closable and key in self.items]
+        return sorted((key for key in found if self.items[key]["state"] == state), key=lambda key: (-key[1], key[0]))
 
     @cached_property
-    def fixed_counts(self) -> tuple[int, int, int]:
-        """Issues closed as fixed with a case that is the report's own: decided on the newest release, alive, undecided.
-
-        Only these can be called "closed as fixed and still there" (docs/still-occurring.md).
-        """
-        return self._own_counts("fixed")
+    def regressions(self) -> list[tuple[Key, str, str]]:
+        """Issues that occur and were gone on an earlier release: the last such, and the one since which it is there."""
+        found = []
+        for key, answer in self.answers.items():
+            if not answer.occurs or key not in self.items:
+                continue
+            decided = [one for one in self.strip(key) if one.is_bad is not None]
+            good = [place for place, one in enumerate(decided) if not one.is_bad]
+            if good and good[-1] + 1 < len(decided):
+                found.append((key, decided[good[-1]].versions[-1], decided[good[-1] + 1].versions[0]))
+        return sorted(found, key=lambda one: (version_key(one[2]), one[0]), reverse=True)
 
     @cached_property
-    def unseen_counts(self) -> tuple[int, int, int]:
-        """The same of closed issues of which nobody could see why they were closed."""
-        return self._own_counts("unknown")
-
-    def _own_counts(self, disposition: str) -> tuple[int, int, int]:
-        said = Counter(
-            self.own_answer(key)
-            for key, item in self.items.items()
-            if item["kind"] == "issue" and item["state"] == "closed" and item["disposition"] == disposition
-        )
-        return said["occurs"] + said["absent"], said["occurs"], said[""]
+    def unreported(self) -> list[Row]:
+        """Cases that occur on the newest release and that no known issue describes: silently wrong results first."""
+        found = [
+            case
+            for case in self.source.cases
+            if not case["items"]
+            and case["origin"] == "curated"
+            and (entry := self.newest.get(case["name"]))
+            and (entry.verdict, entry.build) == ("occurs", self.reference)
+        ]
+        return sorted(found, key=lambda case: (case["consequence"] != "silent_correctness", case["name"]))
 
     # ---- groups ----------------------------------------------------------------------------------------------------
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from functools import cached_property
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script, from_row
-from torch_embers.link.chain import Facts as NodeFacts
-from torch_embers.link.chain import Link, Node
-from torch_embers.report import badges, highlight, links_graph, places
+from torch_embers.report import badges, highlight, places
 from torch_embers.report.facts import by_item, cut
+from torch_embers.run import paste
+from torch_embers.run.closable import closable
 from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.run.matrix import OWN
 from torch_embers.run.report_script_text import changes, command
@@ -53,55 +53,23 @@ class Pages:
         self._bisections: dict[str, list[Row]] = {}
         for row in source.bisections:
             self._bisections.setdefault(row["subject"], []).append(row)
-
-    @cached_property
-    def _links(self) -> list[Link]:
-        return [
-            Link(
-                Node(row["repo"], row["number"], row["sha"] or ""),
-                row["relation"],
-                Node(row["target_repo"], row["target_number"], row["target_sha"] or ""),
-                row["evidence"],
-            )
-            for row in self.facts.source.links
-        ]
-
-    @cached_property
-    def _neighbours(self) -> links_graph.Neighbours:
-        return links_graph.Neighbours(self._links)
-
-    @cached_property
-    def _linked(self) -> dict[Key, list[tuple[Key, str]]]:
-        """For each item its linked items, with the relation in words."""
-        found: dict[Key, list[tuple[Key, str]]] = {}
-        for link in self._links:
-            one, other = (link.source.repo, link.source.number), (link.target.repo, link.target.number)
+        self._linked: dict[Key, dict[Key, set[str]]] = {}
+        for row in source.links:
+            one, other = (row["repo"], row["number"]), (row["target_repo"], row["target_number"])
             if one[1] and other[1] and one != other:
-                relation = link.relation.replace("_", " ")
-                found.setdefault(one, []).append((other, relation))
-                found.setdefault(other, []).append((one, f"{relation} this"))
-        return found
-
-    @cached_property
-    def _node_facts(self) -> dict[Node, NodeFacts]:
-        made = {
-            Node(repo, number): NodeFacts(
-                row["title"], row["kind"], "merged" if row["state_reason"] == "merged" else row["state"] or ""
-            )
-            for (repo, number), row in self.facts.items.items()
-        }
-        made |= {
-            Node(row["repo"], 0, row["sha"]): NodeFacts(row["subject"] or "", "commit", "", row["day"] or "")
-            for row in self.facts.source.commits
-        }
-        return made
+                relation = row["relation"].replace("_", " ")
+                self._linked.setdefault(one, {}).setdefault(other, set()).add(relation)
+                self._linked.setdefault(other, {}).setdefault(one, set()).add(f"{relation} this")
 
     def content(self, key: Key) -> dict[str, Any]:
         """Values for the template of an item."""
         facts, limits = self.facts, self.facts.rules.limits
         item = facts.items.get(key) or UNKNOWN
         cases = [self._case(case, relation, key) for case, relation in facts.cases_of.get(key, ())]
-        linked = self._linked_rows(key)
+        linked = [
+            {"key": other, "kinds": sorted(kinds), "title": facts.title(other) if other in facts.items else ""}
+            for other, kinds in sorted(self._linked.get(key, {}).items())
+        ]
         message, _ = badges.item(facts, key)
         known = self._known(key, item)
         return {
@@ -109,6 +77,10 @@ class Pages:
             "item": item,
             "title": facts.title(key),
             "headline": headline(known),
+            "answer_sentence": known.answer.sentence if known.answer else "",
+            "canonical": (key[0], known.answer.canonical) if known.answer and known.answer.canonical else None,
+            "paste": self._paste(known),
+            "fix_tests": known.fix_tests,
             "behaviour": known.behaviour,
             "timeline": known.timeline,
             "details": details(known.timeline) if known.timeline else [],
@@ -121,7 +93,6 @@ class Pages:
             "gold": self._gold.get(key, []),
             "predictions": [row | {"why": _why(row["explanation"])} for row in self._predictions.get(key, ())],
             "cases": cases,
-            "drawing": self._drawing(key),
             "linked": linked[: limits.links],
             "more_links": max(0, len(linked) - limits.links),
             "similar": facts.similar.get(key, ()),
@@ -131,11 +102,30 @@ class Pages:
 
     def _known(self, key: Key, item: Mapping[str, Any]) -> ItemReport:
         """What decides the first sentences."""
-        cases = self.facts.related_cases(key)
-        names = sorted({case["name"] for case in cases})
-        verdicts = [entry for name in names for entry in self.facts.verdicts_of.get(name, ())]
-        timeline = self.facts.timeline_of.get(key)
-        return ItemReport(*key, dict(item), (), (), (), cases, self._scripts.get(key), timeline, (), verdicts)
+        facts, reports = self.facts, self.facts.source.reports
+        if (known := reports.get(key)) is None:
+            cases = facts.related_cases(key)
+            verdicts = [entry for case in cases for entry in facts.verdicts_of.get(case["name"], ())]
+            known = ItemReport(*key, dict(item), (), (), (), cases, self._scripts.get(key), None, (), verdicts)
+            known = replace(known, answer=closable(known, facts.reference, lambda *other: reports.get(other)))
+        return replace(
+            known,
+            facts=dict(item) | {"title": facts.title(key)},
+            cases=[
+                case | {"script": script_of(case["name"], case["origin"], case["code"] or "")} for case in known.cases
+            ],
+            script=self._scripts.get(key),
+        )
+
+    def _paste(self, known: ItemReport) -> str:
+        """The text to paste below the issue; empty where nothing ran, or where it holds code of somebody else."""
+        if not known.verdicts and not known.timeline:
+            return ""
+        if self.facts.is_whole:
+            return paste.text(known)
+        if any(case["origin"] != SHIPPED_CODE for case in known.cases):
+            return ""
+        return paste.text(replace(known, script=None))
 
     def _script(self, script: Script) -> dict[str, Any]:
         """The script of a report: its code belongs to who wrote the report."""
@@ -189,49 +179,6 @@ class Pages:
         elif row["is_cut"] or len(lines) > limits.log_lines:
             tail = f"…\n{tail}"
         return row | {"tail": tail}
-
-    def _drawing(self, key: Key) -> dict[str, Any] | None:
-        made = links_graph.draw(Node(*key), self._neighbours, self._node_facts, self.facts.rules.limits.graph_nodes)
-        if made is None:
-            return None
-        boxes = [
-            {
-                "x": box.x,
-                "y": box.y,
-                "width": links_graph.WIDTH,
-                "height": links_graph.HEIGHT,
-                "is_start": box.is_start,
-                "address": self._address(box.node),
-                "state": box.facts.state if box.facts.state in ("open", "closed", "merged") else "",
-                "label": box.node.name(self.facts.home),
-                "title": box.facts.title,
-                "short": cut(visible(box.facts.title), links_graph.LONGEST),
-            }
-            for box in made.boxes
-        ]
-        return {
-            "boxes": boxes,
-            "lines": made.lines,
-            "width": made.width,
-            "height": made.height,
-            "left_out": made.left_out,
-        }
-
-    def _address(self, node: Node) -> str:
-        """Where a box leads: an item's page, else GitHub; empty for a name that GitHub cannot have."""
-        key = (node.repo, node.number)
-        if key in self.facts.paged:
-            return places.item_page(*key).rpartition("/")[2]
-        return places.github_item(*key) if node.number else places.github_commit(node.repo, node.sha)
-
-    def _linked_rows(self, key: Key) -> list[dict[str, Any]]:
-        kinds: dict[Key, set[str]] = {}
-        for other, words in self._linked.get(key, ()):
-            kinds.setdefault(other, set()).add(words)
-        return [{"key": o, "kinds": sorted(kinds[o]), "title": self._title(o)} for o in sorted(kinds)]
-
-    def _title(self, key: Key) -> str:
-        return self.facts.title(key) if key in self.facts.items else ""
 
 
 def case_file(name: str) -> str:

@@ -1,8 +1,8 @@
 """The picture of the releases: a bar per release, of the cases that occur, are gone, or cannot be told. Pure.
 
-Bars and the drawing of links are SVG of the templates, and not of a charting library: their parts take the page's
-colours in light and dark, places in percent fit every window, boxes are links, and the page's policy forbids the
-inline styles that such libraries write. The figures of the study are drawn by matplotlib (`drawing.py`).
+Bars are SVG of the templates, and not of a charting library: their parts take the page's colours in light and dark,
+places in percent fit every window, and the page's policy forbids the inline styles that such libraries write. The
+figures of the study are drawn by matplotlib (`drawing.py`).
 """
 
 from __future__ import annotations

@@ -36,23 +36,30 @@ MARKS = {
     "control_failed": "!",
     "untestable": "–",
     "inconclusive": "?",
+    "as_reported": "✗",
+    "as_expected": "✓",
+    "fails": "✗",
+    "passes": "✓",
+    "other": "·",
+    "gap": "–",
 }
-"""Marks of the verdicts, so that no page relies on colour alone."""
+"""Marks of what is seen on a release, so that no page relies on colour alone."""
 LONGEST_NAME = 40
 """Characters of a cell beyond which it holds a sentence."""
 _JOINT = re.compile(r"(?<=[._])(?=\w)")
 _NUMBER = re.compile(r"[+-]?[\d,.]+(e[+-]?\d+)?%?")
 NAVIGATION = (
-    ("index.html", "Overview"),
+    ("index.html", "Start"),
     ("items.html", "Items"),
     ("releases.html", "Releases"),
     ("classes.html", "Classes"),
+)
+MORE = (
     ("operators.html", "Operators"),
     ("components.html", "Components"),
-    ("study.html", "Study"),
     ("hunt.html", "Hunt"),
     ("hunt_map.html", "Hunt map"),
-    ("labels.html", "Labels"),
+    ("study.html", "Study"),
     ("provenance.html", "Provenance"),
 )
 
@@ -83,7 +90,8 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
         "matches": MATCHES,
         "document": _document if has_docs else _named,
         "marks": MARKS,
-        "navigation": (*NAVIGATION, DOCUMENTATION) if has_docs else NAVIGATION,
+        "navigation": NAVIGATION,
+        "more_pages": (*MORE, DOCUMENTATION) if has_docs else MORE,
         "newest": newest,
         "policy": POLICY,
         "version": __version__,

@@ -20,13 +20,13 @@ class Limits(toml_models.Explained):
     group_rows: int
     groups: int
     links: int
-    graph_nodes: int
     similar: int
     similar_from: float
     log_lines: int
     log_characters: int
     log_runs: int
     feed_entries: int
+    inbox: int
     news: int
     chunk: int
 

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from torch_embers.report.source import Key
 
-KINDS = ("status", "verdict", "disposition", "new", "gone")
+KINDS = ("answer", "status", "verdict", "disposition", "new", "gone")
 """What can have changed, in the order of the pages."""
 WORDS = {
+    "answer": ("answer changed", "answers changed"),
     "status": ("status changed", "statuses changed"),
     "verdict": ("verdict changed", "verdicts changed"),
     "disposition": ("state or reason of closing changed", "states or reasons of closing changed"),
@@ -35,7 +36,7 @@ WORDS = {
 }
 """The kinds in words, for one and for several."""
 COMPARED = {
-    "items": ("repo", "number", "title", "state", "disposition", "verdict", "release"),
+    "items": ("repo", "number", "title", "state", "disposition", "verdict", "release", "closable"),
     "statuses": ("repo", "number", "backend", "status", "reference"),
 }
 """Data files and columns that are compared."""
@@ -169,6 +170,8 @@ def _changes(earlier: Mapping[str, pa.Table], current: Mapping[str, pa.Table]) -
             present = old or new or {}
             yield _row(key, present, "gone" if new is None else "new", "", _closing(old), _closing(new))
             continue
+        if old["closable"] != new["closable"]:
+            yield _row(key, new, "answer", "", _answer(old), _answer(new))
         if old["verdict"] != new["verdict"]:
             yield _row(key, new, "verdict", "", _verdict(old), _verdict(new))
         if _closing(old) != _closing(new):
@@ -200,6 +203,10 @@ def _row(
 def _verdict(item: Mapping[str, Any]) -> str | None:
     """With its release, because a verdict can change where the newest build does."""
     return f"{item['verdict']} on {item['release']}" if item["verdict"] else None
+
+
+def _answer(item: Mapping[str, Any]) -> str | None:
+    return f"closable: {item['closable']}" if item["closable"] else None
 
 
 def _closing(item: Mapping[str, Any] | None) -> str | None:

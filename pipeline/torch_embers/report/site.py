@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -11,7 +13,6 @@ from torch_embers import resources
 from torch_embers.report import (
     badges,
     data_files,
-    evaluation,
     feed,
     highlight,
     item_page,
@@ -21,26 +22,26 @@ from torch_embers.report import (
     since,
     table_data,
 )
-from torch_embers.report.facts import counted
+from torch_embers.report.facts import counted, cut
 from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run import hunt
+from torch_embers.run import answers, hunt
 from torch_embers.run.matrix import rank
 from torch_embers.settings import DEFAULT_REPO
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     import pyarrow as pa
     from jinja2 import Environment
 
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import Facts, Stretch
     from torch_embers.report.folder import Site
     from torch_embers.report.hunt_map import Map
     from torch_embers.report.since import Comparison
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study
 
-ASSETS = ("table.js", "copy.js", "icon.svg")
+ASSETS = ("table.js", "copy.js", "search.js", "icon.svg")
 CALLED = "What the code of the cases calls, read from its syntax; a method of a tensor is not told."
 
 
@@ -124,43 +125,74 @@ def _assets(site: Site) -> None:
 # ---- overview ------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a list on the start page: a name that leads to a page, what was seen, why it is there."""
+
+    name: str
+    page: str
+    strip: Sequence[Stretch]
+    title: str
+    why: str
+
+
+def _lines(facts: Facts, found: Iterable[tuple[Key, str]]) -> list[Line]:
+    return [Line(facts.name(key), facts.page(key), facts.strip(key), facts.title(key), why) for key, why in found]
+
+
 def _overview(writer: Writer, compared: Comparison) -> None:
     facts, limits = writer.facts, writer.facts.rules.limits
-
-    def keys(*statuses: str) -> list[Key]:
-        return list(dict.fromkeys((row["repo"], row["number"]) for row in facts.with_status(*statuses)))
-
-    groups = {
-        "alive": keys("closed_but_occurs"),
-        "regressed": keys("regressed"),
-        "gone": facts.still_open("absent"),
-        "open": facts.still_open("occurs"),
-    }
+    newest = f"torch {facts.reference or '(no release yet)'}"
+    closable, again, there = (
+        [(key, facts.answers[key].because) for key in facts.issues(*wanted)]
+        for wanted in (("open", "yes"), ("closed", "no"), ("open", "no"))
+    )
+    back = [(key, f"gone on {last}, there since {since}") for key, last, since in facts.regressions]
+    hunted = [
+        Line(case["name"], item_page.case_file(case["name"]), facts.case_strip(case["name"]), case["summary"] or "", "")
+        for case in facts.unreported
+    ]
     now = counted(entry for entry in facts.newest.values() if entry.build == facts.reference)
-    (decided, alive, _), (unseen, unseen_alive, _) = facts.fixed_counts, facts.unseen_counts
-    beside = f"of {decided} whose fix was seen; {unseen_alive} of {unseen} whose reason was not"
+    ran = Counter(facts.items[key]["state"] for key in facts.answers if key in facts.items)
     tiles = [
-        ("cases occur", now["occurs"], f"on torch {facts.reference or '(none)'}", "releases.html"),
-        ("closed as fixed, still there", alive, beside, "#alive"),
-        ("regressions", len(groups["regressed"]), "gone, then back", "#regressed"),
-        ("open and gone", len(groups["gone"]), "candidates for closing", "#gone"),
-        ("open and there", len(groups["open"]), "the report's own case shows it", "#open"),
+        ("closable", len(closable), f"of {ran['open']} open issues of which something ran", "#closable"),
+        ("look again", len(again), f"of {ran['closed']} closed issues of which something ran", "#again"),
+        ("open and there", len(there), f"of the same {ran['open']} open issues", "items.html#state=open&closable=no"),
+        ("regressions", len(back), "of the issues that are there", "#regressed"),
+        ("cases occur", now["occurs"], f"of {now['occurs'] + now['absent']} decided on {newest}", "releases.html"),
     ]
     writer.page(
         "index.html",
         "overview.html",
+        newest_release=newest,
+        closable=_lines(facts, closable),
+        again=_lines(facts, again),
+        regressions=_lines(facts, back),
+        hunted=hunted,
         tiles=tiles,
-        groups=groups,
         compared=compared,
-        changes=compared.by_kind(),
+        changes={kind: [_changed(facts, row) for row in rows] for kind, rows in compared.by_kind().items()},
         counted=since.counted,
         first=since.FIRST,
         longest=limits.news,
+        shown=limits.inbox,
         news=facts.source.announcements[: limits.news],
         history=facts.source.history[: limits.news],
         picture=picture.releases(_counts(facts)),
+        answered=answers.counts(facts.source.reports.values()),
         covered=sum(1 for key in facts.items if key in facts.cases_of),
     )
+
+
+def _changed(facts: Facts, row: Mapping[str, Any]) -> Line:
+    """A change since the earlier report."""
+    key = (row["repo"], row["number"])
+    before, after = (rendering.words(row[name] or "none") for name in ("before", "after"))
+    why = ", ".join(filter(None, (f"{before} → {after}", row["backend"])))
+    if row["what"] in ("new", "gone"):
+        why = row["after"] or row["before"] or ""
+    title = cut(row["title"] or "(not mined yet)", facts.rules.limits.title)
+    return Line(facts.name(key), facts.page(key), facts.strip(key), title, why)
 
 
 def _counts(facts: Facts) -> dict[str, dict[str, int]]:
@@ -248,7 +280,7 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
     """Write the page of each group, and return the rows of their list, the largest first."""
     facts, rows = writer.facts, []
     for name, keys in groups.items():
-        occurs = sum(1 for key in keys if (decided := facts.verdict(key)) and decided.text == "occurs")
+        occurs = sum(1 for key in keys if key in facts.answers and facts.answers[key].occurs)
         ordered = sorted(keys, key=lambda key: (_rank(facts, key), key))
         writer.page(
             writer.paths[kind][name],
@@ -280,15 +312,13 @@ def table_query(kind: str, name: str) -> str:
     return urlencode({kind: name})
 
 
-# ---- study, hunt, labels -------------------------------------------------------------------------------------------
+# ---- study, hunt -------------------------------------------------------------------------------------------
 
 JUDGED = ("new", "known_issue", "documented", "false_alarm")
 """How findings of the hunt are judged, in the order of the page."""
 
 
 def _findings(writer: Writer, study: Study | None) -> None:
-    source = writer.facts.source
-    writer.page("labels.html", "labels.html", evaluations=evaluation.evaluations(source.gold, source.predictions))
     known = [finding.model_dump() | {"key": _key(finding.issue)} for finding in hunt.rules().known]
     groups = [(name, [row for row in known if row["judged"] == name]) for name in JUDGED]
     writer.page("hunt.html", "hunt.html", groups=[(name, rows) for name, rows in groups if rows])

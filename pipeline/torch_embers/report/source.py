@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,19 +10,18 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
-from torch_embers.run.item_evidence import placed, places
+from torch_embers.run.item_evidence import answered
 from torch_embers.run.matrix import Entry, entries
 from torch_embers.store import schema
-from torch_embers.timeline.stored import timelines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     import duckdb
 
+    from torch_embers.run.item_report import ItemReport
     from torch_embers.store.store import Store
-    from torch_embers.timeline.model import Timeline
 
 Row = dict[str, Any]
 Key = tuple[str, int]
@@ -35,7 +34,7 @@ class Source:
 
     Attributes:
         verdicts: the newest verdict of every case on every build, by case, oldest build first.
-        timelines: what the scripts of reports do.
+        reports: of every item of which anything ran, what decides its answer, and the answer.
         bodies, scripts, gold, predictions, links: of the items that get a page.
         vectors: of the texts of all items: repo, number, vector.
     """
@@ -53,7 +52,7 @@ class Source:
     commits: Sequence[Row]
     bisections: Sequence[Row]
     schema_version: int
-    timelines: Sequence[Timeline] = ()
+    reports: Mapping[Key, ItemReport] = field(default_factory=dict)
     scripts: Sequence[Row] = ()
     bodies: Sequence[Row] = ()
     gold: Sequence[Row] = ()
@@ -86,15 +85,15 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
         StoreError: the database cannot be read, or is of another version.
     """
     verdicts = entries(store)
+    reports = answered(store)
     with store.read() as connection:
         schema.require_latest(connection, store.path)
-        words = places(connection)
         strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
         known = Source(
             items=_ask(connection, "items", strong=strong),
             verdicts=verdicts,
             runs=_ask(connection, "runs", characters=printed),
-            timelines=[placed(timeline, words) for timeline in timelines(connection)],
+            reports=reports,
             schema_version=int(connection.execute("SELECT max(version) FROM schema_version").fetchall()[0][0]),
             **{
                 name: _ask(connection, name)

@@ -32,7 +32,7 @@ COLUMNS = (
         "operators",
         "components",
     ),
-    *("backends", "status", "verdict", "release"),
+    *("backends", "status", "verdict", "release", "closable"),
 )
 EPOCH = date(2000, 1, 1)
 
@@ -83,7 +83,8 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for key in keys:
         item = facts.items[key]
-        verdict, release = facts.answer(key)
+        verdict, release = facts.seen(key)
+        answer = facts.answers.get(key)
         values = {
             "repo": words.at(key[0]),
             "number": key[1],
@@ -100,6 +101,7 @@ def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> di
             "status": words.all_at(sorted({row["status"] for row in facts.statuses.get(key, ())})),
             "verdict": words.at(verdict),
             "release": words.at(release),
+            "closable": words.at(answer.closable if answer else ""),
         }
         for name, value in values.items():
             columns[name].append(value)

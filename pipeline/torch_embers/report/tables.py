@@ -41,13 +41,14 @@ def tables(facts: Facts) -> dict[str, pa.Table]:
         "statuses": _statuses,
         "announcements": _announcements,
         "links": _links,
+        "fix_tests": _fix_tests,
     }
     return {name: pa.Table.from_pylist(list(rows(facts)), schema=schema(name)) for name, rows in makers.items()}
 
 
 def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
     for key, row in facts.items.items():
-        decided = facts.verdict(key)
+        decided, answer = facts.verdict(key), facts.answers.get(key)
         yield row | {
             "summary": row["summary"],
             "operators": facts.operators_of.get(key, []),
@@ -56,6 +57,8 @@ def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
             "release": decided.entry.build if decided else None,
             "verdict_speaks_of": decided.speaks_of if decided else None,
             "another_occurs": decided.also_occurs if decided else None,
+            "closable": answer.closable if answer else None,
+            "because": answer.because if answer else None,
             "page": places.item_page(*key) if key in facts.paged else None,
             "address": places.github_item(*key) or None,
         }
@@ -89,3 +92,8 @@ def _announcements(facts: Facts) -> Iterator[Mapping[str, Any]]:
 def _links(facts: Facts) -> Iterator[Mapping[str, Any]]:
     for row in facts.source.links:
         yield {name: value or None for name, value in row.items()}
+
+
+def _fix_tests(facts: Facts) -> Iterator[Mapping[str, Any]]:
+    for report in facts.source.reports.values():
+        yield from report.fix_tests

@@ -13,7 +13,7 @@ from torch_embers import toml_models
 from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
 from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run.item_report import Answer, Closable, ItemReport
+from torch_embers.run.item_report import OCCURS, Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import deciding, preferred
 from torch_embers.run.status import CONFIRMED, is_gone
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
 
 Fact = tuple[str, dict[str, Any]]
-OCCURS = ("case_occurs", "script_occurs")
-"""Rules that say that the bug is there."""
 _NO_TEXT = "no case, and no text of the report was mined"
 _CLOSED = {
     "fixed": ", although it was closed as fixed",
@@ -161,7 +159,7 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
     if any(entry.verdict == "occurs" for entry in decided):
         yield "case_occurs", _closing(report)
     elif decided and len(decided) == len(now) and all(entry.verdict == "absent" for entry in decided):
-        if any(row["status"] in CONFIRMED for row in report.statuses):
+        if all(_in_two_batches(report, entry.case) for entry in decided):
             yield "case_gone", {"control": decided[0].control_build or "a fault that was put in"}
         yield "case_not_confirmed", {}
     elif len(decided) < len(now):
@@ -171,6 +169,13 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
             yield "untestable", {"why": entry.detail}
         elif entry.verdict not in ("occurs", "absent"):
             yield "case_undecided", {"why": f"{entry.verdict}{f', {entry.detail}' if entry.detail else ''}"}
+
+
+def _in_two_batches(report: ItemReport, case: str) -> bool:
+    """Whether a second batch was clean, too: a status that needs one, or the words of a shipped one."""
+    lines = [line for row in report.statuses for line in (row.get("evidence") or "").splitlines()]
+    told = any(line.startswith(f"{case}: absent ") and "; second batch absent 0/" in line for line in lines)
+    return told or any(row["status"] in CONFIRMED for row in report.statuses)
 
 
 def _of_script(report: ItemReport, release: str) -> Iterator[Fact]:

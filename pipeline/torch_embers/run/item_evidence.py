@@ -94,15 +94,16 @@ FROM (SELECT *, unnest(issues)::INTEGER AS number FROM fix_tests) t JOIN fix_tes
 WHERE $repo IS NULL OR t.repo = $repo AND t.number = $number ORDER BY t.committed_at, t.name
 """
 _BISECTED = """
-SELECT b.subject, b.text,
+SELECT i.repo, i.number, b.subject, b.text,
        list(DISTINCT c.pull ORDER BY c.pull) FILTER (c.names_the_issue AND c.pull IS NOT NULL) AS fixes
 FROM bisections b
 JOIN cases own ON own.name = b.subject AND own.current AND b.started_at >= own.saved_at
-JOIN case_items i ON i.case_hash = own.case_hash AND i.repo = $repo AND i.number = $number
+JOIN case_items i ON i.case_hash = own.case_hash
 LEFT JOIN bisection_commits c ON c.session = b.session AND c.number = b.number
-WHERE b.finished_at IS NOT NULL
-GROUP BY b.session, b.number, b.subject, b.text, b.finished_at
-QUALIFY row_number() OVER (PARTITION BY b.subject ORDER BY b.finished_at DESC) = 1
+WHERE b.finished_at IS NOT NULL AND ($repo IS NULL OR i.repo = $repo AND i.number = $number)
+GROUP BY i.repo, i.number, b.session, b.number, b.subject, b.text, b.finished_at
+QUALIFY row_number() OVER (PARTITION BY i.repo, i.number, b.subject ORDER BY b.finished_at DESC) = 1
+ORDER BY b.subject
 """
 """The newest bisection of the text that each case has now."""
 _STATUS = """
@@ -134,9 +135,12 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     with store.read() as connection:
         schema.require_latest(connection, store.path)
         everything = {"repo": None, "number": None}
-        cases, statuses, fix_tests = (_by_item(_ask(connection, q, everything)) for q in (_CASES, _STATUS, _FIX_TESTS))
+        cases, statuses, fix_tests, bisections = (
+            _by_item(_ask(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
+        )
         scripts = {(row["repo"], row["number"]): from_row(row) for row in _ask(connection, _SCRIPTS)}
-        own = {(one.repo, one.number): one for one in timelines(connection)}
+        words = places(connection)
+        own = {(one.repo, one.number): placed(one, words) for one in timelines(connection)}
         facts = {(row["repo"], row["number"]): row for row in _ask(connection, _DECIDED)}
         links = _by_item(_ask(connection, _DUPLICATES))
     by_case: dict[str, list[Entry]] = defaultdict(list)
@@ -158,6 +162,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
             statuses=statuses[key],
             verdicts=verdicts,
             fix_tests=_read_by(fix_tests[key], readers),
+            bisections=bisections[key],
         )
     release = newest_release([entry for entries in by_case.values() for entry in entries], own.values())
     asked = {key: closable(one, release, lambda *other: made.get(other)) for key, one in made.items()}

@@ -29,6 +29,9 @@ Row = dict[str, Any]
 
 
 Closable = Literal["yes", "no", "unknown"]
+OCCURS = ("case_occurs", "script_occurs")
+"""Rules of data/closable.toml that say that the bug is there."""
+_GONE = ("case_gone", "case_not_confirmed", "script_gone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class Answer:
     def sentence(self) -> str:
         """The answer in one line."""
         return f"closable: {self.closable}, because {self.because}"
+
+    @property
+    def occurs(self) -> bool | None:
+        """Whether the bug is there, by the report's own case or script; None where neither decides.
+
+        Wherever issues that still occur are counted, they are counted by this.
+        """
+        if self.rule in (*OCCURS, "duplicate_of_what_occurs"):
+            return True
+        return False if self.rule in _GONE else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_embers.classify.show import HOW
-from torch_embers.console import age, plain, size_text, stderr, stdout, table
+from torch_embers.console import age, lines, plain, size_text, stderr, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script
 from torch_embers.oracles.finding import describe
@@ -24,6 +24,7 @@ from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided
 from torch_embers.run.script import script_of
 from torch_embers.run.status import CONFIRMED
+from torch_embers.store.show import item_name
 from torch_embers.timeline.model import Segment
 from torch_embers.timeline.sentence import details, strip
 
@@ -232,30 +233,25 @@ def print_recheck(result: Recheck) -> None:
         out.print(plain(line))
 
 
-def print_behaviours(found: Sequence[Mapping[str, Any]], *, crash_gone: bool) -> None:
+def print_behaviours(found: Sequence[dict[str, Any]], *, crash_gone: bool, urls: bool = False) -> None:
     """Print a line for each of these items: number, title, what its script did and does now, since which release.
 
     Args:
         found: rows of `embers list`, each with segments.
         crash_gone: show where a crash ended, not the newest flip.
+        urls: print the address of each, too.
     """
     out = stdout()
-    several = len({row["repo"] for row in found}) > 1
-    rows = [
-        (
-            f"{row['repo'] if several else ''}#{row['number']}",
-            " ".join((row["title"] or "").split()),
-            *last_change([Segment(**segment) for segment in row["segments"]], crash_gone=crash_gone),
-        )
-        for row in found
-    ]
-    made = table("", [(name, False) for name in ("item", "title", "behaviour", "since")], rows)
-    made.expand = True
-    title = made.columns[1]
-    title.ratio, title.no_wrap, title.overflow = 1, True, "ellipsis"
-    if rows:
-        out.print(made)
-    if any(row[-1].endswith(UNCONFIRMED) for row in rows):
+    last = [last_change([Segment(**one) for one in row["segments"]], crash_gone=crash_gone) for row in found]
+    columns: dict[str, list[Any]] = {
+        "item": [item_name(row, found) for row in found],
+        "title": [row["title"] or "" for row in found],
+        "behaviour": [behaviour for behaviour, _ in last],
+        "since": [since for _, since in last],
+    }
+    if found:
+        out.print(lines(columns, addresses=[row["address"] for row in found], urls=urls))
+    if any(since.endswith(UNCONFIRMED) for _, since in last):
         out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
     out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 

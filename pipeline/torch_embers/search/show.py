@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import console
 from torch_embers.json_output import print_json
+from torch_embers.search.rules import SearchRules
 from torch_embers.store.listing import ItemFilter, list_items
-from torch_embers.store.show import item_verdict_text
+from torch_embers.store.show import item_name, item_verdict_text, print_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,12 +20,8 @@ if TYPE_CHECKING:
 _KEYS = ("repo", "number", "title", "state", "verdict", "release", "verdict_speaks_of", "another_occurs", "address")
 
 
-LINE = "\n"
-"""Between a verdict and its mark, so that the address fits into 80 columns."""
-
-
-def print_found(store: Store, found: Found, *, as_json: bool) -> None:
-    """Print hits with what is known of the items; what was left out goes to standard error."""
+def print_found(store: Store, found: Found, *, as_json: bool, urls: bool = False) -> None:
+    """Print a line a hit with what is known of the item; what was left out goes to standard error."""
     wanted = ItemFilter(items=tuple(f"{hit.repo}#{hit.number}" for hit in found.hits))
     known = {(row["repo"], row["number"]): row for row in list_items(store, wanted)} if found.hits else {}
     hits = [(hit, known[hit.repo, hit.number]) for hit in found.hits if (hit.repo, hit.number) in known]
@@ -34,29 +31,28 @@ def print_found(store: Store, found: Found, *, as_json: bool) -> None:
         entries = [{"score": hit.cosine, "words": hit.words, "linked": hit.linked} for hit, _ in hits]
         print_json([score | {key: row[key] for key in _KEYS} for score, (_, row) in zip(entries, hits, strict=True)])
         return
-    rows = [
-        (
-            f"{_score(hit)}\n{'-' if hit.words is None else f'{hit.words:.0f}'}",
-            f"{row['state'] or 'unknown'}\n{item_verdict_text(row, between=LINE)}",
-            f"{row['title'] or ''}\n{row['address']}",
-        )
-        for hit, row in hits
-    ]
-    columns = [("score", True), ("state, verdict", False), ("title and address", False)]
-    console.stdout().print(console.table("", columns, rows))
-
-
-def _score(hit: Hit) -> str:
-    """The cosine, and where it is known, how many of such pairs belong together."""
-    cosine = "-" if hit.cosine is None else f"{hit.cosine:.2f}"
-    return cosine if hit.linked is None else f"{hit.linked:.0%} {cosine}"
+    shown = [row for _, row in hits]
+    scores = {
+        "linked": [None if hit.linked is None else f"{hit.linked:.0%}" for hit, _ in hits],
+        "similarity": [None if hit.cosine is None else f"{hit.cosine:.2f}" for hit, _ in hits],
+        "keyword\nscore": [None if hit.words is None else f"{hit.words:.0f}" for hit, _ in hits],
+    }
+    columns: dict[str, list[Any]] = {
+        "item": [item_name(row, shown) for row in shown],
+        **{name: [cell or "-" for cell in cells] for name, cells in scores.items() if any(cells)},
+        "verdict": [item_verdict_text(row) for row in shown],
+        "state": [row["state"] or "" for row in shown],
+        "title": [row["title"] or "" for row in shown],
+    }
+    console.stdout().print(console.lines(columns, addresses=[row["address"] for row in shown], urls=urls))
+    print_marks(shown)
 
 
 def print_duplicates(hits: Sequence[Hit]) -> None:
     """Print the items that a triager would probably link; nothing where there are none."""
     out = console.stdout()
     if hits:
-        out.print("\nPossible duplicates")
+        out.print(f"\nPossible duplicates ({SearchRules.load().duplicates.measured})")
     for hit in hits:
-        nearness = f"cosine {hit.cosine:.2f}; {hit.linked:.0%} of such pairs belong together"
+        nearness = f"similarity {hit.cosine:.2f}"
         out.print(f"  {console.plain(f'{hit.repo}#{hit.number} {hit.title} ({nearness})')}")

@@ -13,13 +13,17 @@ from torch_embers.store import schema
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     import duckdb
 
     from torch_embers.store.store import Store
 
+FLIPS = "('ending', 'class', 'value')"
+"""Kinds of a border that are more than another wording."""
 SORTS = {
+    "flip": f"""list_max([[coalesce(try_cast(part AS INTEGER), 0) FOR part IN string_split(s.versions[1], '.')]
+                FOR s IN segments IF s.flip IN {FLIPS}])""",
     "number": "number",
     "updated": "updated_at",
     "created": "created_at",
@@ -30,6 +34,10 @@ SORTS = {
 ORIGINS = ("curated", "fix_test", "own")
 SIGNAL = "s.ending IN ('signal', 'mixed') AND contains(s.what, 'SIG')"
 """Whether a segment ``s`` of a timeline has a signal, also as one of mixed endings."""
+_ANSWERS = """CREATE TEMP TABLE answers AS
+SELECT unnest($repo::VARCHAR[]) AS repo, unnest($number::BIGINT[]) AS number, unnest($closable::VARCHAR[]) AS closable,
+       unnest($because::VARCHAR[]) AS because"""
+_CLOSABLE = "CASE WHEN kind = 'issue' THEN coalesce(closable, 'unknown') END AS closable"
 DISPOSITIONS = "item_dispositions"
 """The view that says why items were closed; databases of earlier releases lack it."""
 
@@ -61,6 +69,8 @@ class ItemFilter:
     """Release on which it shows what was reported."""
     crash_gone: bool = False
     """It died by a signal on some release, and does not on the newest."""
+    closable: str | None = None
+    """yes, no or unknown, by the answers that the list is given."""
     sort: str = "number"
     descending: bool = False
     limit: int | None = None
@@ -151,8 +161,16 @@ def address(repo: str, number: int) -> str:
     return f"https://github.com/{repo}/issues/{number}"
 
 
-def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
+def list_items(
+    store: Store, wanted: ItemFilter, answers: Sequence[Mapping[str, Any]] | None = None
+) -> list[dict[str, Any]]:
     """The items that pass the filters: a dictionary per item with the columns of items.sql, and its address.
+
+    Args:
+        store: the database.
+        wanted: the filters.
+        answers: rows of ``run/answers.py``: each item then says whether it is closable, and because of what. An issue
+            without a row is unknown, a pull request has none.
 
     Raises:
         InputError: a filter names a state, build, label, class ... that is unknown here.
@@ -162,17 +180,25 @@ def list_items(store: Store, wanted: ItemFilter) -> list[dict[str, Any]]:
         raise InputError(f"--sort {wanted.sort!r}: one of {', '.join(SORTS)}")
     if wanted.state not in (None, "open", "closed"):
         raise InputError(f"--state {wanted.state!r}: open or closed")
+    if wanted.closable not in (None, "yes", "no", "unknown"):
+        raise InputError(f"--closable {wanted.closable!r}: yes, no or unknown")
     with store.read() as connection:
         schema.require_latest(connection, store.path)
         conditions = _Conditions(connection)
         has_dispositions = _has(connection, DISPOSITIONS)
         base = _item_query(has_dispositions=has_dispositions)
+        if answers is not None:
+            columns = ("repo", "number", "closable", "because")
+            connection.execute(_ANSWERS, {name: [row[name] for row in answers] for name in columns})
+            base = f"SELECT item.*, {_CLOSABLE}, because FROM ({base}) AS item LEFT JOIN answers USING (repo, number)"
         if wanted.disposition and not has_dispositions:
             raise InputError("--disposition: this database has no dispositions yet, `embers mine` adds them")
         _add_plain(conditions, wanted)
         _add_verdicts(conditions, wanted)
         _add_words(conditions, wanted, base)
         _add_timeline(conditions, wanted)
+        if wanted.closable:
+            conditions.add("closable = ?", wanted.closable)
         direction = "DESC" if wanted.descending else "ASC"
         order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
         found = conditions.rows(base, order, wanted.limit)
@@ -239,7 +265,7 @@ def _add_verdicts(conditions: _Conditions, wanted: ItemFilter) -> None:
 def _add_timeline(conditions: _Conditions, wanted: ItemFilter) -> None:
     """Conditions on what the script of an item's report does."""
     if wanted.flips:
-        conditions.add("list_bool_or([s.flip IN ('ending', 'class', 'value') FOR s IN segments])")
+        conditions.add(f"list_bool_or([s.flip IN {FLIPS} FOR s IN segments])")
     if wanted.as_reported_on:
         releases = "SELECT DISTINCT unnest(versions) FROM timelines"
         release = conditions.known("release with a timeline", wanted.as_reported_on, releases)

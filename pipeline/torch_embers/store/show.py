@@ -8,10 +8,15 @@ from torch_embers import console
 from torch_embers.json_output import print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
     from torch_embers.store.export import Exported
     from torch_embers.store.status import Status
 
 HEADINGS = {
+    "answers": "Issues of which something ran, by what the tracker says",
     "items": "Items",
     "labels": "Labels (items with a class)",
     "cases": "Cases",
@@ -49,26 +54,42 @@ def _readable(row: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def print_items(found: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Print what `embers list` shows."""
+def print_items(found: list[dict[str, Any]], *, as_json: bool, urls: bool = False) -> None:
+    """Print what `embers list` shows: a line an item, with its address where it is asked for or there is room."""
     if as_json:
         print_json(found)
         return
     out = console.stdout()
-    several = len({row["repo"] for row in found}) > 1
-    rows = [
-        (
-            f"{row['repo'] if several else ''}#{row['number']}",
-            " ".join(text for text in (row["state"] or "unknown", row["disposition"]) if text),
-            item_verdict_text(row),
-            str(row["updated_at"] or row["created_at"] or "")[:10],
-            row["title"] or "",
+    out.print(
+        console.lines(
+            {
+                "item": [item_name(row, found) for row in found],
+                "closable": [row["closable"] or "" for row in found],
+                "verdict": [item_verdict_text(row) for row in found],
+                "state": [
+                    " ".join(t for t in (row["state"], row["disposition"]) if t and t != "unknown") for row in found
+                ],
+                "title": [row["title"] or "" for row in found],
+            },
+            addresses=[row["address"] for row in found],
+            urls=urls,
         )
-        for row in found
-    ]
-    columns = [(name, False) for name in ("item", "state", "verdict", "changed", "title")]
-    out.print(console.table("", columns, rows))
+    )
+    print_marks(found)
     out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
+
+
+def item_name(row: dict[str, Any], found: Sequence[dict[str, Any]]) -> Text:
+    """An item as people write it, with its repository where others stand beside it; it leads to its page."""
+    several = len({row["repo"] for row in found}) > 1
+    return console.link(f"{row['repo'] if several else ''}#{row['number']}", row["address"])
+
+
+def print_marks(found: Sequence[dict[str, Any]]) -> None:
+    """Print what the marks behind verdicts mean."""
+    for mark, words in MARKS.items():
+        if any(item_verdict_text(row).endswith(mark) for row in found):
+            console.stdout().print(f"{mark} {words}", style="dim")
 
 
 def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -77,18 +98,15 @@ def print_cases(found: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(found)
         return
     out = console.stdout()
-    rows = [
-        (
-            row["name"],
-            " ".join(item.removeprefix("pytorch/pytorch") for item in row["items"]),
-            " ".join(row["requires"]),
-            verdict_text(row),
-            " ".join(text.partition("=")[2] for text in row["classes"]),
-        )
-        for row in found
-    ]
-    columns = [(name, False) for name in ("case", "items", "needs", "verdict", "classes")]
-    out.print(console.table("", columns, rows))
+    columns = {
+        "case": [row["name"] for row in found],
+        "verdict": [verdict_text(row) for row in found],
+        "items": [" ".join(item.removeprefix("pytorch/pytorch") for item in row["items"]) for row in found],
+    }
+    if out.width >= console.WIDE:
+        columns["needs"] = [" ".join(row["requires"]) for row in found]
+        columns["classes"] = [" ".join(text.partition("=")[2] for text in row["classes"]) for row in found]
+    out.print(console.lines(columns, rest="items"))
     out.print(f"{len(found):,} cases")
 
 
@@ -97,12 +115,18 @@ def verdict_text(row: dict[str, Any]) -> str:
     return f"{row['verdict']} {row['release']}" if row["verdict"] else "-"
 
 
-def item_verdict_text(row: dict[str, Any], between: str = " ") -> str:
-    """The same of an item, and whether another input than its report's is meant."""
+MARKS = {
+    "*": "another input than the report's, or not compared",
+    "+": "the report's own input; another input occurs",
+}
+"""Behind the verdict of an item that does not speak of its report alone."""
+
+
+def item_verdict_text(row: dict[str, Any]) -> str:
+    """The verdict of an item with its mark."""
     if row["another_occurs"]:
-        return f"{verdict_text(row)}{between}(another input occurs)"
-    is_own = row["verdict_speaks_of"] in ("report", None)
-    return verdict_text(row) + ("" if is_own else f"{between}({row['verdict_speaks_of'].replace('_', ' ')})")
+        return f"{verdict_text(row)}+"
+    return verdict_text(row) + "*" * (row["verdict_speaks_of"] not in ("report", None))
 
 
 def print_export(done: list[Exported]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.store import schema
@@ -69,7 +69,11 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that `embers status` shows: rows as mappings, times in UTC without offset."""
+    """Everything that `embers status` shows: rows as mappings, times in UTC without offset.
+
+    Attributes:
+        answers: how many issues may be closed and of how many the bug still occurs; whoever asks for it fills it in.
+    """
 
     path: Path
     size: int
@@ -83,6 +87,7 @@ class Status:
     statuses: Rows
     sources: Rows
     cursors: Rows
+    answers: Rows = field(default_factory=list)
 
 
 def status(store: Store) -> Status:

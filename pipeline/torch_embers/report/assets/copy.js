@@ -1,4 +1,5 @@
-// A button beside each command and each piece of code that copies it. Without JavaScript there is no button.
+// A button that copies it beside each command and each piece of code; where `data-copy` has words, they are the button's, and it stands
+// before what the text is folded in. Without JavaScript there is no button.
 "use strict";
 
 function copied(text) {
@@ -16,12 +17,13 @@ for (const place of document.querySelectorAll("[data-copy]")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
-  button.textContent = "Copy";
+  const words = place.dataset.copy || "Copy";
+  button.textContent = words;
   button.addEventListener("click", () => {
     copied(place.textContent).then(
       () => { button.textContent = "Copied"; },
       () => { button.textContent = "Not copied"; },
-    ).then(() => setTimeout(() => { button.textContent = "Copy"; }, 2000));
+    ).then(() => setTimeout(() => { button.textContent = words; }, 2000));
   });
-  place.before(button);
+  (place.dataset.copy ? place.closest("details") : place).before(button);
 }

@@ -2,8 +2,8 @@
 // Texts of items are only ever set as text, never as HTML.
 "use strict";
 
-const FILTERS = ["q", "state", "status", "verdict", "class", "component", "operator"];
-const CHOICES = { state: "state", status: "status", verdict: "verdict", class: "classes", component: "components" };
+const FILTERS = ["q", "state", "closable", "status", "verdict", "class", "component", "operator"];
+const CHOICES = { state: "state", closable: "closable", status: "status", verdict: "verdict", class: "classes", component: "components" };
 const PLAIN_REPO = /^[\w.-]+\/[\w.-]+$/;
 const DAY = 86400000;
 const FIRST_DAY = Date.UTC(2000, 0, 1);
@@ -34,7 +34,8 @@ window.embersItems = (text) => {
       titlePlace: part.title_place[i], state: word(part.state[i]),
       created: part.created[i], page: part.page[i], labels: words(part.labels[i]), classes: words(part.classes[i]),
       operators: words(part.operators[i]), components: words(part.components[i]), backends: words(part.backends[i]),
-      status: words(part.status[i]), verdict: word(part.verdict[i]), release: word(part.release[i]), text: "",
+      status: words(part.status[i]), verdict: word(part.verdict[i]), release: word(part.release[i]),
+      closable: word(part.closable[i]), text: "",
     };
     rows.push(row);
   }
@@ -129,6 +130,7 @@ function filter() {
   const operator = wanted.operator.replace(/^torch\./, "");
   return rows.filter((row) => {
     if (states.length && !states.every((word) => row.state.split(" ").includes(word))) return false;
+    if (wanted.closable && row.closable !== wanted.closable) return false;
     if (wanted.status && !row.status.includes(wanted.status)) return false;
     if (wanted.verdict && row.verdict !== wanted.verdict) return false;
     if (wanted.class && !row.classes.includes(wanted.class)) return false;
