@@ -21,6 +21,7 @@ from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 REPO = "o/r"
 RUN = WeakLabel("consequence", "hang", "run-hang", "execution", "case a")
@@ -117,6 +118,19 @@ def test_held_out_answers_stand_for_items_that_were_learned_from() -> None:
     made = classifier({"consequence": {f"{REPO}#1": (0.2, 0.8)}}, consequence=("crash", "hang"))
     [one] = labelled(made, consequence=[[0.99, 0.01]])
     assert (one.value, one.provenance, one.probability) == ("hang", aggregation.OUT_OF_FOLD, 0.8)
+
+
+def test_questions_keep_their_weights_when_they_are_saved(tmp_path: Path) -> None:
+    made = classifier(memory_type=("checking", "logic"), consequence=("crash", "hang"))
+    made.weights[:, made.slices["memory_type"]] = [[9, -9], [9, -9]]
+    body = models.weight_bytes(made)
+    about = made.about.model_copy(update={"weights_sha256": models.digest(body)})
+    Classifier(about, made.features, made.weights, made.intercepts, made.slices).save(tmp_path, {})
+    row = made.features.rows([Item(ItemText("x", "", ()))], np.ones((1, 1), np.float32), np.ones((1, 1), np.float32))
+    for one in (made, models.load(tmp_path)):
+        found = one.probabilities(row)
+        assert found["memory_type"][0, 0] > 0.99
+        assert found["consequence"][0, 0] == 0.5
 
 
 @pytest.mark.parametrize(("question", "classes"), [("consequence", ("crash", "gone")), ("mood", ("good", "bad"))])

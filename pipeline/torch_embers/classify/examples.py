@@ -77,7 +77,8 @@ def examples(store: Store) -> tuple[list[Example], list[tuple[Key, Key]]]:
     def add(key: Key, title: str, body: str | None, named: GoldItem, sample: str) -> None:
         if key in apart or key in found or title_text(title).lower() in titles:
             return
-        spoke = votes.get(key) or labeller.votes(title, body, None)
+        # drawn items stand for new reports, which no maintainer has labelled yet
+        spoke = votes.get(key, ()) if sample == CHOSEN else labeller.votes(title, body, None)
         found[key] = Example(key, Item(read(title, body), vote_names(spoke)), named, sample)
 
     for key, answer in read_with_body.items():

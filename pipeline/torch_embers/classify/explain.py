@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torch_embers.classify.embedding.nearest import similar
+from torch_embers.classify.embedding.vectors import text_hash
 from torch_embers.classify.examples import vote_names
 from torch_embers.classify.features import Item, legible
 from torch_embers.classify.labels import gold
@@ -76,7 +77,7 @@ def explain(store: Store, classifier: Classifier, repo: str, number: int, count:
         raise InputError(f"{repo}#{number} is not in the database: `embers mine {number}` brings it")
     title, body = found[0]
     text = read(title or "", body)
-    if not rows and not legible(text.words):
+    if not rows and not (text_hash(text.words) and legible(text.words)):
         raise InputError(f"{repo}#{number} has no labels: its text holds no words that the classifier reads")
     if not rows:
         raise InputError(f"{repo}#{number} has no labels by {classifier.version}: run `embers classify` first")

@@ -282,4 +282,4 @@ def digest(body: bytes) -> str:
 
 
 def _json(about: About) -> bytes:
-    return (json.dumps(about.model_dump(), separators=(",", ":"), sort_keys=True, ensure_ascii=False) + "\n").encode()
+    return (json.dumps(about.model_dump(), separators=(",", ":"), ensure_ascii=False) + "\n").encode()

@@ -74,7 +74,7 @@ _PENDING = """
 _TEXTS = "SELECT rowid, repo, number, title, body FROM items WHERE rowid IN (SELECT unnest($places)) ORDER BY rowid"
 
 _COUNTS = """
-    SELECT scheme, value, confidence, count(*) AS labels FROM predictions GROUP BY ALL
+    SELECT * FROM (SELECT scheme, value, confidence, count(*) AS labels FROM predictions GROUP BY ALL)
     ORDER BY scheme, sum(labels) OVER (PARTITION BY scheme, value) DESC, value, labels DESC"""
 
 _EXAMPLES = """

@@ -98,7 +98,7 @@ def train(store: Store, embedder: Embedder, name: str, say: Callable[[str], None
         for question in questions(Taxonomy.load())
         if not question.only and (one := learn(question, rows, matrix, groups, say)) is not None
     ]
-    if not any(len(one.classes) > 1 for one in learned):
+    if not any(len(one.places) for one in learned):
         raise InputError(f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more")
     return assembled(name, embedder.model_id, features, rows, columns, learned)
 

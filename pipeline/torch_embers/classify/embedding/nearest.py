@@ -164,7 +164,7 @@ def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
     if not has_tables(connection):
         return None
     rows = connection.execute(
-        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL "
+        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY variant "
         "ORDER BY variant = 'title' DESC, count(*) DESC LIMIT 1"
     ).fetchall()
     return rows[0][0] if rows else None
