@@ -37,7 +37,7 @@ from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
-from torch_embers.run import answers, item_report
+from torch_embers.run import answers, item_evidence
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -200,9 +200,20 @@ def figure(name: str, folder: str = "analysis/results") -> None:
     """A table or figure of the study: its question, the picture or the rows, and how to read it."""
     [one] = [one for one in tomllib.loads(FIGURES.read_text(encoding="utf-8"))["figure"] if one["id"] == name]
     csv = f"{folder}/{name}.csv"
-    rows = f"![{one['title']}](../{folder}/{name}.svg)" if one.get("draw") else markdown_table(*ask(f"FROM '{csv}'"))
+    rows = f"![{one['title']}](../{folder}/{name}.svg)" if one.get("draw") else markdown_table(*labelled(csv, folder))
     paper = f"{one['paper']}: " if one["paper"] else ""
     show(f"### {paper}{one['title']}\n\n{one['question']} [Data](../{csv})\n\n{rows}\n\n{cell(one['reason'])}")
+
+
+def labelled(csv: str, folder: str) -> tuple[list[tuple[str, bool]], list[tuple[Any, ...]]]:
+    """A table of the study with each sample by its label: ``paper`` would read as the paper's own number."""
+    columns, rows = ask(f"FROM '{csv}'")
+    samples = json.loads((ROOT / folder / "study.json").read_text(encoding="utf-8"))["samples"]
+    labels = {one["name"]: one["label"] for one in samples}
+    places = [place for place, (column, _) in enumerate(columns) if column == "sample"]
+    return columns, [
+        tuple(labels.get(cell, cell) if place in places else cell for place, cell in enumerate(row)) for row in rows
+    ]
 
 
 # the site
@@ -249,7 +260,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     connection.execute("USE catalog_alone")
     connection.execute(f"SET file_search_path = '{ROOT},{_folder()}'")
     connection.create_function("spans", spans, ["VARCHAR[]", "VARCHAR[]"], "VARCHAR", null_handling="special")
-    counted = answers.counts(item_report.answered(Store(catalog_database())).values())
+    counted = answers.counts(item_evidence.answered(Store(catalog_database())).values())
     connection.register("answer_counts", pa.Table.from_pylist([row | {"place": at} for at, row in enumerate(counted)]))
     judgements.define(connection)
     connection.execute((QUERIES / "views.sql").read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from typer.testing import CliRunner
 
+from support import run_embers
 from torch_embers.audit import command, formats, known
 from torch_embers.cli import app
 from torch_embers.repro import shipped_verdicts
@@ -95,7 +96,9 @@ def test_a_file_without_torch_beside_one_with_it_may_be_given_tensors(tmp_path: 
 
 def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
-    path.write_text("import torch\nloss = torch.logsumexp(x.masked_fill(mask, float('-inf')), 2)\n", encoding="utf-8")
+    path.write_text(
+        "import torch\nloss = torch.logsumexp(x + b.masked_fill(mask, float('-inf')), 2)\n", encoding="utf-8"
+    )
 
     def printed(*options: str) -> tuple[int, str]:
         done = CliRunner().invoke(app, ["audit", str(path), "--torch", "2.6.0", *options])
@@ -124,14 +127,13 @@ def test_a_baseline_is_written_with_exit_code_0_and_what_is_in_it_fails_nothing(
     path.write_text(MEETS, encoding="utf-8")
 
     def code(*options: str) -> int:
-        return CliRunner().invoke(app, ["audit", str(path), "--torch", "2.15.0", *options]).exit_code
+        return run_embers("audit", str(path), "--torch", "2.15.0", *options).returncode
 
     assert code() == 10
     assert code("--write-baseline", str(baseline)) == 0
     assert code("--baseline", str(baseline)) == 0
     assert code("--ignore", "#31829") == 0
     assert code("--ignore", "#1") == 3
-    assert CliRunner().invoke(app, ["audit", str(path), "--torch", "2.15.0", "--possible"]).exit_code == 10
 
 
 def test_the_whole_release_is_told_without_code() -> None:
@@ -147,7 +149,7 @@ def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Pat
     script = textwrap.dedent(action.split("run: |\n")[1])
     assert "${{" not in script  # what a pull request can name must not become text of the script
     code = tmp_path / "my code.py"
-    code.write_text("import torch\nloss = torch.logsumexp(x.masked_fill(mask, -torch.inf), 2)\n", encoding="utf-8")
+    code.write_text("import torch\nloss = torch.logsumexp(x + b.masked_fill(mask, -torch.inf), 2)\n", encoding="utf-8")
     embers = tmp_path / "embers" / "bin" / "embers"
     embers.parent.mkdir(parents=True)
     embers.write_text(f'#!/bin/sh\nexec {sys.executable} -m torch_embers "$@"\n', encoding="utf-8")
@@ -180,7 +182,7 @@ CYCLONEDX = JsonStrictValidator(SchemaVersion.V1_6)
 SARIF = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[1] / "sarif_schema.json").read_text(encoding="utf-8"))
 )
-MEETS = "import torch\nloss = torch.logsumexp(torch.ones(1, 4, 4).masked_fill(mask, -torch.inf), 2)\n"
+MEETS = "import torch\nloss = torch.logsumexp(x + torch.ones(1, 4, 4).masked_fill(mask, -torch.inf), 2)\n"
 
 
 def of_code(code: str, release: str) -> Audited:

@@ -85,9 +85,9 @@ def test_search_prints_a_line_a_hit_with_state_verdict_named_scores_and_address(
         entries = json.loads(done.stdout)
         assert [set(entry) for entry in entries] == [documented("embers search")] * 2
         text = run_embers(*words, "-k", "2", "--database", classified_template, COLUMNS="80").stdout
-        heading, *lines = text.splitlines()
-        assert {"similarity", "keyword", "verdict", "state", "title"} <= set(heading.split())
-        assert [line.split()[0] for line in lines[:2]] == [f"#{entry['number']}" for entry in entries]
+        lines = [line.split() for line in text.splitlines()]
+        assert {"similarity", "keyword", "verdict", "state", "title"} <= {*lines[0]}
+        assert [words[0] for words in lines if words[0].startswith("#")] == [f"#{e['number']}" for e in entries]
         text = run_embers(*words, "-k", "2", "--urls", "--database", classified_template, COLUMNS="80").stdout
         assert all(entry["address"] in text for entry in entries)
 

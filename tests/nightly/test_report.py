@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import re
@@ -9,6 +10,7 @@ import shutil
 import sqlite3
 import threading
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -21,12 +23,15 @@ import requests
 from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database  # noqa: F401 - a fixture
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
+from torch_embers.escaping import visible
 from torch_embers.report import command, data_files, feed, folder, hunt_map, places, rules, table_data
 from torch_embers.report.facts import Facts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read
 from torch_embers.report.tables import TYPES
+from torch_embers.run import paste
+from torch_embers.run.item_report import report_of
 from torch_embers.store.store import Store
 
 
@@ -91,6 +96,68 @@ def test_a_page_tells_below_the_verdict_of_a_case_what_the_script_of_the_report_
         "the device is a variable:\n- x = torch.ones(3).cuda()",
     ):
         assert said in block.replace("&#34;", '"'), said
+
+
+def test_a_page_opens_with_the_answer_and_holds_the_text_that_show_prints_to_paste(
+    site: Path, hostile_database: Path
+) -> None:
+    text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    order = [
+        "The bug occurs on torch",
+        "closable: unknown, because",
+        'class="marks"',
+        "Text to paste",
+        "What the report",
+        "<h2 id",
+    ]
+    found = [text.index(words) for words in order]
+    assert found[:5] == sorted(found[:5])
+    assert text.index('id="cases"') < text.index('id="facts"') < text.index('id="labels"')
+    pasted = re.search(r'data-copy="Copy the text to paste">(.*?)</pre>', text, re.DOTALL)
+    assert pasted
+    known = replace(report_of(Store(hostile_database), "pytorch/pytorch", NUMBER), script=None)
+    assert html.unescape(pasted[1]) == visible(paste.text(known))
+
+
+def test_tests_of_fixes_are_on_the_page_of_their_issue_and_in_the_data(hostile_database: Path, tmp_path: Path) -> None:
+    database = shutil.copy(hostile_database, tmp_path / "e.duckdb")
+    with duckdb.connect(database) as connection:
+        [(name,)] = connection.execute(
+            "UPDATE fix_tests SET issues = [$n], same = [$n], test = '<b>' WHERE name = "
+            "(SELECT min(name) FROM fix_test_classes WHERE class = 'validated') RETURNING name",
+            {"n": str(NUMBER)},
+        ).fetchall()
+        [(passed,)] = connection.execute("SELECT passed FROM fix_test_classes WHERE name = ?", [name]).fetchall()
+    site = reported(database, tmp_path / "site")
+    text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
+    assert ".&lt;b&gt;</code>: validated, fails on" in text
+    assert f"passes on {', '.join(passed)}." in text
+    assert "All tests, one run per release (1)" in text
+    rows = json.loads((site / "data" / "fix_tests.json").read_bytes())
+    assert [row["passed"] for row in rows if row["number"] == NUMBER] == [passed]
+    assert len({row["number"] for row in rows}) > 100, "also of issues of which nothing else is known"
+
+
+def test_a_number_of_issues_is_the_same_on_the_start_page_in_lists_and_in_the_status(
+    site: Path, hostile_database: Path
+) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8")
+    for name, asked in (
+        ("closable", ("open", "yes")),
+        ("look again", ("closed", "no")),
+        ("open and there", ("open", "no")),
+    ):
+        state, closable = asked
+        done = run_embers("list", "--state", state, "--closable", closable, "--json", "--database", hostile_database)
+        count = len(json.loads(done.stdout))
+        assert f"<strong>{count}</strong> <span>{name}</span>" in text, name
+    table = json.loads(run_embers("status", "--json", "--database", hostile_database).stdout)["answers"]
+    for row in table:
+        values = [row[key] for key in ("closable", "not_closable", "unknown", "decided", "still_occurs")]
+        cells = "".join(f'<td class="num">{value}</td>' for value in values)
+        assert f"<td>{row['issues']}</td>{cells}" in text
+    opened = next(row for row in table if row["issues"] == "open")
+    assert f"<strong>{opened['closable']}</strong> <span>closable</span>" in text
 
 
 def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
@@ -255,6 +322,7 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     study.mkdir()
     figure = {"id": "figure_1", "heading": "<b>First</b>", "notes": ["n = 3"]}
     table = {"id": "table_1", "heading": "Second", "notes": []}
+    samples = [{"name": "paper", "label": "patched bugs <i>to</i> July 2024"}]
     claim = {
         "section": "III",
         "place": "table",
@@ -265,14 +333,14 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     }
     claim |= {"verdict": "cannot_be_compared", "why": "missing"}
     for name, content in {
-        "study.json": {"as_of": "2026-11-22", "items": 3, "figures": [figure, table]},
+        "study.json": {"as_of": "2026-11-22", "items": 3, "figures": [figure, table], "samples": samples},
         "experiments.json": {"finding": ["Figure 8: <b>slower</b>", "cpu: no"], "notes": []},
         "claims.json": {"claims": [claim], "verdicts": {"agrees": 0}},
     }.items():
         (study / name).write_text(json.dumps(content))
     for name in ("figure_1.svg", "figure_8.svg"):
         (study / name).write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    (study / "table_1.csv").write_text("class,definition,items\n<i>memory</i>,a long sentence,3\n")
+    (study / "table_1.csv").write_text("class,definition,sample,items\n<i>memory</i>,a long sentence,paper,3\n")
     call = {"build": "2.15.0", "op": "<b>add", "mode": "forward", "layout": "sliced", "reason": ""}
     call |= {"wrong": 0, "outside": 0, "died": 0, "refused": 0, "undecided": 0}
     rows = [
@@ -293,7 +361,7 @@ def test_figures_of_a_study_and_the_map_of_the_hunt_are_taken_over(hostile_datab
     for shown in (
         'src="study/figure_1.svg"',
         "&lt;b&gt;First",
-        '<td>&lt;i&gt;memory&lt;/i&gt;</td><td class="num">3</td>',
+        '<td>&lt;i&gt;memory&lt;/i&gt;</td><td>patched bugs &lt;i&gt;to&lt;/i&gt; July 2024</td><td class="num">3</td>',
         '<a href="#f-table_1">Second</a>',
         'src="study/figure_8.svg"',
         "Figure 8: &lt;b&gt;slower&lt;/b&gt;",

@@ -82,15 +82,16 @@ def test_changed_new_and_gone_items_are_counted_and_listed(first: Path, hostile_
     assert "<script>globalThis" not in text
 
 
-def test_another_verdict_is_a_change_and_another_release_alone_is_none() -> None:
-    row = {"repo": REPO, "number": 1, "title": "t", "state": "open", "disposition": None, "release": "2.14.0"}
+def test_another_verdict_or_answer_is_a_change_and_another_release_alone_is_none() -> None:
+    row = {"repo": REPO, "number": 1, "title": "t", "state": "open", "release": "2.14.0", "closable": "no"}
     later = row | {"release": "2.15.0"}
     was = table("items", [row | {"verdict": "occurs"}, row | {"number": 2, "verdict": "occurs"}])
-    now = table("items", [later | {"verdict": "absent"}, later | {"number": 2, "verdict": "occurs"}])
+    now = table("items", [later | {"verdict": "absent", "closable": "yes"}, later | {"number": 2, "verdict": "occurs"}])
     empty = schema("statuses").empty_table()
     found = list(since._changes({"items": was, "statuses": empty}, {"items": now, "statuses": empty}))
     assert [(row["number"], row["what"], row["before"], row["after"]) for row in found] == [
-        (1, "verdict", "occurs on 2.14.0", "absent on 2.15.0")
+        (1, "answer", "closable: no", "closable: yes"),
+        (1, "verdict", "occurs on 2.14.0", "absent on 2.15.0"),
     ]
 
 

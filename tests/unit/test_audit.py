@@ -249,7 +249,7 @@ SDPA, NLL = "pt103963_sdpa_masked_row", "pt175084_nll_loss2d_backward_movedim"
 MEDIAN, FORMAT, OUT = "median_expanded", "pt62027_to_contiguous_format_swapped", "pt84577_narrow_copy_strided_out"
 MASKED = "nn.MultiheadAttention(4, 2)(x, x, x, attn_mask=mask)"
 HEAD = "import torch\nfrom torch import nn\nloss = None\nimport torch.nn.functional as F\n"
-HIDDEN = "s.masked_fill(m, float('-inf'))"
+HIDDEN = "s + z.masked_fill(m, float('-inf'))"
 
 
 @pytest.mark.parametrize(
@@ -274,15 +274,15 @@ HIDDEN = "s.masked_fill(m, float('-inf'))"
         ("import torch\ndef f(m: torch.logsumexp): ...\nlowest = float('-inf')", LOGSUMEXP, None),
         ("import torch\nisinstance(m, torch.logsumexp)\nlowest = float('-inf')", LOGSUMEXP, None),
         # masks: an unknown one may hide no row; a causal one never does
-        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x)", MHA, None),
-        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x, attn_mask=None)", MHA, None),
+        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x)", MHA, "possible"),
+        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x, attn_mask=None)", MHA, "possible"),
         (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p, attn_mask=a)", MHA, "possible"),
         (
             HEAD + f"a = {HIDDEN}\nm = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p, attn_mask=a)",
             MHA,
             "high",
         ),
-        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", PADDING, None),
+        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", PADDING, "possible"),
         (HEAD + "F.scaled_dot_product_attention(q, k, v)", SDPA, None),
         (HEAD + "F.scaled_dot_product_attention(q, k, v, attn_mask=m)", SDPA, "possible"),
         (HEAD + f"F.scaled_dot_product_attention(q, k, v, {HIDDEN})", SDPA, "high"),
@@ -292,15 +292,20 @@ HIDDEN = "s.masked_fill(m, float('-inf'))"
             "possible",
         ),
         # infinity, followed through names, branches, functions and fields
-        (HEAD + "torch.logsumexp(x.masked_fill(m, -1e9), 1)", LOGSUMEXP, None),
+        (HEAD + "torch.logsumexp(x.masked_fill(m, -1e9), 1)", LOGSUMEXP, "possible"),
         (HEAD + f"torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "high"),
         (HEAD + f"if m is not None:\n  s = {HIDDEN}\ns.logsumexp(1)", LOGSUMEXP, "high"),
         (HEAD + f"s = {HIDDEN}\ns = s.softmax(1)\ns.logsumexp(1)", LOGSUMEXP, "possible"),
-        (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "high"),
-        (HEAD + "x.masked_fill_(m, -torch.inf)\nx.logsumexp(1)", LOGSUMEXP, "high"),
-        (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\nx.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        (HEAD + "x.masked_fill_(m, -torch.inf)\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        # no gradient flows back through what was filled
+        (HEAD + "x.masked_fill(m, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "torch.where(m, x, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\n(x + y).logsumexp(1)", LOGSUMEXP, "possible"),
         (HEAD + "(x + (y > 0).float().log()).logsumexp(1), torch.inf", LOGSUMEXP, "high"),
-        (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "high"),
+        (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "possible"),
+        (HEAD + "def f(x): return x.median(1)\nf(y.expand(3, 4))", MEDIAN, "high"),
         (HEAD + f"def f(s): return {HIDDEN}\nf(s).logsumexp(1)", LOGSUMEXP, "high"),
         (
             HEAD + f"class A:\n def g(self): self.s.logsumexp(1)\n def __init__(self, s): self.s = {HIDDEN}",
@@ -320,21 +325,23 @@ HIDDEN = "s.masked_fill(m, float('-inf'))"
         (HEAD + "o = b[:, ::2]\ntorch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "high"),
         (HEAD + "torch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "possible"),
         (HEAD + "torch.narrow_copy(x, 0, 1, 2)", OUT, None),
-        (HEAD + "x.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "torch.as_tensor(x).to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "model.half().to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x.permute(0, 3, 1, 2).to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x = 2 * torch.zeros(3, 3)\nx.to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
         (HEAD + "x = torch.zeros(3, 3).t()\nx.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "x.t().to(memory_format=torch.contiguous_format)\ntorch.channels_last", FORMAT, "possible"),
         (HEAD + "x.to(memory_format=torch.preserve_format)\ntorch.contiguous_format", FORMAT, None),
         # dtypes
         (HEAD + "F.normalize(x.half())\ntorch.float16", NORMALIZE, "high"),
         (HEAD + "F.normalize(x.half().float())\ntorch.float16", NORMALIZE, "possible"),
         (HEAD + "F.normalize(x.half(), eps=1e-7)\ntorch.float16", NORMALIZE, "possible"),
-        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu', enabled=False): pass", NORMALIZE, None),
+        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu', enabled=False): pass", NORMALIZE, "possible"),
         (HEAD + "F.normalize(x)\nwith torch.autocast('cpu'): pass", NORMALIZE, "possible"),
         (HEAD + "x.half().scatter_reduce(0, i, y, reduce='mean')\ntorch.half", REDUCE, "high"),
         (HEAD + "x.half().scatter_reduce(0, i, y, 'mean')\ntorch.half", REDUCE, "high"),
         (HEAD + "x.half().scatter_reduce(0, i, y, reduce='amax')\ntorch.half", REDUCE, None),
-        (HEAD + "nn.Embedding(9, 3)\nwith torch.autocast('cpu'): pass", EMBEDDING, None),
+        (HEAD + "nn.Embedding(9, 3)\nwith torch.autocast('cpu'): pass", EMBEDDING, "possible"),
         (HEAD + "nn.Embedding(9, 3, dtype=torch.bfloat16)", EMBEDDING, "possible"),
         (HEAD + "nn.Embedding(9, 3, dtype=torch.bfloat16, device='cpu')", EMBEDDING, "high"),
         (HEAD + "nn.Embedding(9, 3).bfloat16()", EMBEDDING, "possible"),
@@ -389,7 +396,7 @@ def test_long_expressions_and_many_calls_are_read_in_time_that_grows_with_them()
     assert len(shown_in(ast.parse(f"y = {long}\n" + "f(1, 'a')\n" * 300))) == 299
 
 
-MEETS = "loss = torch.logsumexp(x.masked_fill(m, -torch.inf), 1)"
+MEETS = "loss = torch.logsumexp(x + y.masked_fill(m, -torch.inf), 1)"
 DAY = date(2026, 11, 27)
 
 
@@ -418,7 +425,7 @@ def test_the_summary_comes_first_and_possible_findings_are_folded(tmp_path: Path
 
 
 def test_a_constant_of_one_rule_is_one_finding_to_a_reader(tmp_path: Path) -> None:
-    done = audited(tmp_path, "import torch\nx.to(memory_format=torch.contiguous_format)\n")
+    done = audited(tmp_path, "import torch\nx.t().to(memory_format=torch.contiguous_format)\n")
     assert len(done.high) == 2
     assert formats.lines(done)[0].startswith("1 high finding")
 

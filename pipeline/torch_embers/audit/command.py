@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit import ignores
 from torch_embers.audit.facts import shown_in
-from torch_embers.audit.ignores import Ignored
+from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
-from torch_embers.repro.torch_names import OFF, Uses, spellings, uses_of
+from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,14 +44,6 @@ _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+\?{1,2}\s*)$")
 """A line that IPython takes: a magic, a command of the shell, also with its output kept, or a question."""
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A line of the audited code."""
-
-    file: Path
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,14 +432,14 @@ def _findings(
     sure |= {
         Place(path, call.line) for name in names for path, call in shown.get(name, ()) if _excludes(call, bug.rule)
     }
-    possible = []
-    if not bug.conditions or _is_used(bug.conditions, index, arguments):
-        possible = [
-            (Place(path, use.line), name)
-            for name in names
-            for path, use in index.get(name, ())
-            if _may_meet(use, bug.rule) and Place(path, use.line) not in sure
-        ]
+    near = not bug.conditions or _is_used(bug.conditions, index, arguments)
+    possible = [
+        (Place(path, use.line), name)
+        for name in names
+        for path, use in index.get(name, ())
+        # a name that other objects have counts only where what the bug needs is somewhere in the program
+        if (near or _is_torch(use)) and _may_meet(use, bug.rule) and Place(path, use.line) not in sure
+    ]
     kinds: list[tuple[Confidence, list[tuple[Place, str]]]] = [("high", high), ("possible", possible)]
     return [
         Finding(bug, confidence, tuple(sorted({place for place, _ in met})), tuple(sorted({name for _, name in met})))
@@ -467,14 +459,15 @@ def shows(call: Shown, rule: Rule) -> bool:
 def _excludes(call: Shown, rule: Rule) -> bool:
     """Whether a constant of the call is not the one that a bug needs."""
     return bool(rule.needs) and all(
-        any(
-            all(fact.startswith("=") for fact in wanted)
-            and any(fact.startswith("=") for fact in call.of(place) or ())
-            and not _meets(call.of(place) or frozenset(), wanted)
-            for place, wanted in needed.items()
-        )
+        any(_is_another_constant(call.of(place) or frozenset(), wanted) for place, wanted in needed.items())
         for needed in rule.needs
     )
+
+
+def _is_another_constant(facts: Facts, wanted: Sequence[str]) -> bool:
+    constants = {fact for fact in wanted if fact.startswith("=")}
+    given = {fact for fact in facts if fact.startswith("=")}
+    return bool(constants and given) and not given & constants
 
 
 def _has(call: Shown, needed: Mapping[str, Sequence[str]]) -> bool:
@@ -487,8 +480,9 @@ def _meets(facts: Facts, wanted: Sequence[str]) -> bool:
     Half of a causal mask is open, so it hides no row.
     """
     missing = {fact.removeprefix("not ") for fact in wanted if fact.startswith("not ")}
-    met = facts & set(wanted) - ({"-inf", "bool"} if "triangular" in facts else set())
-    return not facts & missing and bool(met or missing)
+    needed = {fact for fact in wanted if not fact.startswith("not ")}
+    met = facts & needed - ({"-inf", "added -inf", "bool"} if "triangular" in facts else set())
+    return not facts & missing and (bool(met) or not needed)
 
 
 def _may_meet(use: Use, rule: Rule) -> bool:
@@ -496,6 +490,12 @@ def _may_meet(use: Use, rule: Rule) -> bool:
     if rule.tensor and use.plain:
         return False
     return not rule.keyword or use.gives(rule.keyword, rule.value, rule.position) is not False
+
+
+def _is_torch(use: Use) -> bool:
+    """Whether a call is one of torch: by its full name, or of a method that plain Python objects lack."""
+    head, _, method = use.name.rpartition(".")
+    return use.called and not (head == "Tensor" and method in SHARED_METHODS)
 
 
 def _is_used(conditions: Sequence[str], index: Index, arguments: Mapping[Path, frozenset[str]]) -> bool:

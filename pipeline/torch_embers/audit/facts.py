@@ -5,9 +5,11 @@ same file gets what its calls there give it; what comes from elsewhere is taken 
 where the text shows it. Words of facts:
 
 - ``float16``, ``bfloat16``, ... : a dtype; ``complex`` for all complex ones
-- ``transposed``, ``expanded``, ``strided`` (skips elements), ``overlapping``, ``channels_last``, ``dense``: a layout
-- ``permuted images``: four axes or more in another order
-- ``-inf``, ``inf``: may hold it; ``triangular``: only on one side of the diagonal, as in a causal mask
+- ``transposed``, ``expanded``, ``strided`` (skips elements), ``overlapping``, ``channels_last``, ``dense``,
+  ``permuted images`` (four axes in another order): a layout; ``torch.contiguous_format`` is ``channels_last``, too,
+  in a file that turns tensors into that format
+- ``-inf``, ``inf``: may hold it; ``added -inf``: by a sum, through which a gradient flows back (a fill and ``where``
+  end it); ``triangular``: only on one side of the diagonal, as in a causal mask
 - ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
 - ``tensor``, ``numpy``: made by torch, by NumPy; ``cuda``: moved there; ``module:NAME``: an object of torch.nn
 - ``given``: an argument that is not None; ``=1``, ``='mean'``, ``=torch.preserve_format``: a constant
@@ -42,7 +44,8 @@ DTYPES = {
 }
 """Names of torch for a dtype, and methods that convert to it."""
 LAYOUTS = frozenset({"dense", "permuted images", "transposed", "expanded", "strided", "overlapping", "channels_last"})
-INFINITE = frozenset({"-inf", "inf"})
+ADDED = frozenset({"added -inf"})
+INFINITE = frozenset({"-inf", "inf"}) | ADDED
 KINDS = frozenset(DTYPES.values())
 OPERATORS = {
     **dict.fromkeys(("t", "transpose", "permute", "movedim", "moveaxis", "swapaxes", "swapdims"), "transposes"),
@@ -117,6 +120,8 @@ def shown_in(tree: ast.Module) -> list[Shown]:
     first.body(tree.body)
     reader = _Reader(first.names, first.calls, first.returns)
     reader.untracked = not _trains(tree)
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    reader.turns_channels_last = bool(attributes & {"channels_last", "channels_last_3d"})
     reader.body(tree.body)
     return reader.found
 
@@ -149,6 +154,7 @@ class _Reader:
         self.found: list[Shown] = []
         self.depth = 0
         self.untracked = 0
+        self.turns_channels_last = False
 
     # ---- statements
 
@@ -321,6 +327,8 @@ class _Reader:
             head, _, last = meaning.rpartition(".")
             if last == "inf":
                 return frozenset({"inf"})
+            if meaning == "torch.contiguous_format" and self.turns_channels_last:
+                return frozenset({f"={meaning}", "channels_last"})
             if head == ROOT:
                 return frozenset({DTYPES[last]} if last in DTYPES else {f"={meaning}"})
         if isinstance(node, ast.Attribute):
@@ -455,7 +463,9 @@ class _Reader:
         """Keep what a function of the file gets."""
         taken = self.calls.setdefault(function, {})
         for place, facts in [*((str(place), facts) for place, facts in enumerate(given)), *keywords.items()]:
-            taken[place] = taken.get(place, NOTHING) | {fact for fact in facts if not fact.startswith("=")}
+            # what a caller masked the function may handle by a branch of its own, so infinity stays behind
+            handed = {fact for fact in facts - INFINITE if not fact.startswith("=")}
+            taken[place] = taken.get(place, NOTHING) | handed
 
     def _classes(self, node: ast.expr) -> list[str]:
         """The classes of torch.nn of which a called object may be."""
@@ -551,10 +561,10 @@ def _filled(op: str, kept: Facts, layout: Facts, given: Sequence[Facts], keyword
     if op == "nan_to_num":
         return kept - INFINITE
     if op == "where":
-        return (frozenset().union(*given[1:3]) & (KINDS | INFINITE)) | {"tensor"} | _triangular(given[:1])
+        return (frozenset().union(*given[1:3]) & (KINDS | INFINITE - ADDED)) | {"tensor"} | _triangular(given[:1])
     value = frozenset().union(*given[1:], *(keywords.get(name, NOTHING) for name in ("value", "fill_value")))
     if op in ("masked_fill", "index_fill"):
-        return kept | layout | (value & INFINITE) | {"tensor"} | _triangular(given[1:2])
+        return (kept - ADDED) | layout | (value & INFINITE) | {"tensor"} | _triangular(given[1:2])
     if op == "stack":
         return kept | {"tensor"}
     return ((kept & KINDS) if op != "full" else NOTHING) | (value & INFINITE) | {"tensor"}
@@ -566,9 +576,10 @@ def _triangular(given: Sequence[Facts]) -> Facts:
 
 def _new(op: str, kept: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     dtype = keywords.get("dtype", NOTHING) & KINDS
-    made = frozenset({"tensor", "dense"} if op not in LIKE else {"tensor"}) | dtype
+    made = frozenset({"tensor"} if op in LIKE or op == "as_tensor" else {"tensor", "dense"}) | dtype
     if op in ("tensor", "as_tensor"):
-        made |= _infinite(given) | (frozenset().union(*given) & {"bool"} if not dtype else NOTHING)
+        made |= _infinite(given) | (ADDED if "requires_grad" in keywords else NOTHING)
+        made |= frozenset().union(*given) & {"bool"} if not dtype else NOTHING
     elif not dtype and op in LIKE:
         made |= kept & KINDS
     elif not dtype and op in SINGLE and "**" not in keywords and "dtype" not in keywords:
@@ -594,7 +605,8 @@ def _arithmetic(sign: ast.operator, left: Facts, right: Facts) -> Facts:
     """What an operator of two operands makes: a dtype stays where the other has it, too, or is a number of the text."""
     made = (left | right) & {"tensor", "numpy", "cuda", "triangular"}
     if isinstance(sign, ast.Add | ast.Sub):
-        made |= (left & INFINITE) | ((right if isinstance(sign, ast.Add) else _flipped(right)) & INFINITE)
+        infinite = (left | (right if isinstance(sign, ast.Add) else _flipped(right))) & INFINITE
+        made |= infinite | (ADDED if "-inf" in infinite else NOTHING)
     elif isinstance(sign, ast.Mult | ast.Div):
         made |= left & INFINITE
     if left & KINDS == right & KINDS or _is_number(right):

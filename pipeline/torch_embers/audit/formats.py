@@ -11,8 +11,8 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.audit.command import Audited, Finding, Place
-    from torch_embers.audit.ignores import Ignored
+    from torch_embers.audit.command import Audited, Finding
+    from torch_embers.audit.ignores import Ignored, Place
     from torch_embers.audit.known import Bug, Severity
 
 LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warning", "low": "note"}

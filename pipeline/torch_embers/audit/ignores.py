@@ -19,12 +19,19 @@ from torch_embers.repro import case as cases
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torch_embers.audit.command import Place
     from torch_embers.repro.case import Case
 
 FORM = "# embers: ignore[ID] reason until 2027-01-01"
 _COMMENT = re.compile(r"#\s*embers:\s*ignore(?P<rest>.*)")
 _REST = re.compile(r"\[(?P<ids>[^\]]*)\]\s*(?P<reason>.*?)(?:\s*\buntil\s+(?P<until>\S+))?\s*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """A line of the audited code."""
+
+    file: Path
+    line: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class Rule(toml_models.Entry):
         position: place from which on it can be given without its name.
         tensor: whether an operand, or the index, must be a tensor: with numbers that stand in the file it is none.
         also: names, or groups of them, one of which must be used; ``name=`` for an argument that some call must give.
-            Empty where none is needed.
+            Empty where none is needed, or where ``needs`` implies a group.
         workaround: what a user can write instead.
     """
 
@@ -79,6 +79,7 @@ class Rules(toml_models.Entry):
     annotator: str
     severity: tuple[SeverityRule, ...]
     group: dict[str, tuple[str, ...]]
+    group_of_fact: dict[str, str]
     rule: tuple[Rule, ...]
 
     @model_validator(mode="after")
@@ -100,8 +101,10 @@ class Rules(toml_models.Entry):
         return {case: rule for rule in self.rule for case in rule.cases}
 
     def conditions(self, rule: Rule) -> tuple[str, ...]:
-        """The names of ``also``, groups written out."""
-        return tuple(name for entry in rule.also for name in self.group.get(entry, (entry,)))
+        """The names of ``also``, groups written out; where there is none, those that its needs imply."""
+        facts = {fact for needed in rule.needs for wanted in needed.values() for fact in wanted}
+        implied = sorted({group for fact, group in self.group_of_fact.items() if fact in facts})
+        return tuple(name for entry in rule.also or implied for name in self.group.get(entry, (entry,)))
 
     @staticmethod
     @cache

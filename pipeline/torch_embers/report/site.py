@@ -153,12 +153,13 @@ def _overview(writer: Writer, compared: Comparison) -> None:
         for case in facts.unreported
     ]
     now = counted(entry for entry in facts.newest.values() if entry.build == facts.reference)
+    occur = sum(answer.occurs is True for key, answer in facts.answers.items() if key in facts.items)
     ran = Counter(facts.items[key]["state"] for key in facts.answers if key in facts.items)
     tiles = [
         ("closable", len(closable), f"of {ran['open']} open issues of which something ran", "#closable"),
         ("look again", len(again), f"of {ran['closed']} closed issues of which something ran", "#again"),
         ("open and there", len(there), f"of the same {ran['open']} open issues", "items.html#state=open&closable=no"),
-        ("regressions", len(back), "of the issues that are there", "#regressed"),
+        ("regressions", len(back), f"of {occur} issues whose bug is there", "#regressed"),
         ("cases occur", now["occurs"], f"of {now['occurs'] + now['absent']} decided on {newest}", "releases.html"),
     ]
     writer.page(

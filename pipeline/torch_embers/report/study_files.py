@@ -12,7 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.report import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 SUMMARY = "study.json"
@@ -92,7 +92,8 @@ def read(folder: Path) -> Study | None:
         return None
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
-        figures = [_figure(folder, row) for row in known["figures"]]
+        samples = {str(row["name"]): str(row["label"]) for row in known.get("samples", ())}
+        figures = [_figure(folder, row, samples) for row in known["figures"]]
         as_of, items = str(known["as_of"]), int(known["items"])
     except FAULTS as error:
         raise InputError(f"{path}: cannot be read: {error!r}; `embers study` writes it anew") from error
@@ -149,7 +150,8 @@ def _value(number: object, unit: object) -> str:
     return f"{number:g} {unit or ''}".strip() if isinstance(number, int | float) else ""
 
 
-def _figure(folder: Path, row: dict[str, Any]) -> Figure:
+def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] | None = None) -> Figure:
+    """A figure of a folder; a table names each sample by its label: ``paper`` would read as the paper's own number."""
     name = places.slug(str(row["id"]))
     files = [
         (f"{name}.{kind}", path.read_bytes())
@@ -161,6 +163,10 @@ def _figure(folder: Path, row: dict[str, Any]) -> Figure:
     rows: list[list[str]] = []
     if "csv" in by_kind and not picture:
         rows = _without(LEFT_OUT, csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
+        place = rows[0].index("sample") if "sample" in rows[0] else None
+        if samples and place is not None:
+            for cells in rows[1:]:
+                cells[place] = samples.get(cells[place], cells[place])
     notes = [str(note) for note in row["notes"]]
     return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
 

@@ -169,7 +169,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     return {
         key: replace(made[key], answer=answer)
         for key, answer in asked.items()
-        if answer is None or answer.rule != "nothing"
+        if answer is None or answer.rule != "nothing" or made[key].fix_tests
     }
 
 
