@@ -6,13 +6,9 @@ import csv
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from support import Ended, rows, run_embers
-from torch_embers.classify.suspects import likely_errors
 from torch_embers.store.records import Batch, GoldLabel, Item
 from torch_embers.store.store import Store
 
@@ -44,15 +40,15 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store(path).writer("test", create=True) as writer:
         writer.commit(Batch(items=items))
         with writer.transaction() as connection:
-            for number, likeliest, probability in [
+            for number, value, probability in [
                 (1, "memory", 0.99),
                 (2, "memory", 0.42),
                 (3, "memory", 0.4),
                 (4, "logical", 0.6),
             ]:
                 connection.execute(
-                    "INSERT INTO predictions VALUES (?, ?, 'bug_type', ?, ?, ?, false, 'model', 'm', 'title', 'h', '', NULL, ?)",
-                    [REPO, number, likeliest, likeliest, probability, NOON],
+                    "INSERT INTO predictions VALUES (?, ?, 'bug_type', ?, ?, 'low', 'out_of_fold', 'm', 'h', '', NULL, ?)",
+                    [REPO, number, value, probability, NOON],
                 )
     return path
 
@@ -398,29 +394,20 @@ def test_the_shipped_rules_can_be_checked_as_they_are(store: Store) -> None:
 # ---- likely errors -------------------------------------------------------------------------------------------------
 
 
-def test_a_swapped_label_is_found_and_the_surest_comes_first() -> None:
-    probabilities = [[0.9, 0.1], [0.8, 0.2], [0.02, 0.98], [0.1, 0.9], [0.2, 0.8], [0.85, 0.15]]
-    found = likely_errors(probabilities, [0, 0, 0, 1, 1, 1])
-    assert [(error.place, error.label, error.suggested) for error in found] == [(2, 0, 1), (5, 1, 0)]
-    assert found[0].margin == pytest.approx(0.96)
-
-
-def test_rows_without_numbers_and_classes_without_rows_are_passed_over() -> None:
-    assert likely_errors([[np.nan, 0.5, 0.5], [0.2, 0.3, 0.5]], [0, 1]) == []
-    assert likely_errors(np.zeros((0, 3)), []) == []
-    assert likely_errors([[0.1, 0.9]], [0]) == []
-
-
-@given(st.integers(2, 5), st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_a_likely_error_lies_below_its_class_and_is_suggested_another_label(classes: int, rows: int, seed: int) -> None:
-    chance = np.random.default_rng(seed)
-    matrix, labels = chance.dirichlet(np.ones(classes), rows), chance.integers(0, classes, rows)
-    found = likely_errors(matrix, labels.tolist())
-    usual = {e.label: matrix[labels == e.label, e.label].mean() for e in found}
-    assert all(matrix[e.place, e.label] < usual[e.label] and e.suggested != e.label and e.margin > 0 for e in found)
-    assert [e.margin for e in found] == sorted((e.margin for e in found), reverse=True)
-
-
 def test_what_does_not_go_together_is_refused(store: Store) -> None:
-    for words in ((), ("export",), ("import", "x.csv", "--blind"), ("export", "x.csv", "--model", "m")):
+    for words in ((), ("export",), ("import", "x.csv", "--blind")):
         assert label(store, *words).returncode == 3
+
+
+def test_labels_that_a_model_which_had_not_seen_the_item_denies_are_listed(store: Store) -> None:
+    with store.writer("test") as writer:
+        said = [(1, "logical"), (2, "logical"), (4, "logical"), (2, "memory")]
+        labels = [GoldLabel(REPO, n, "bug_type", value, "human", f"h{place}") for place, (n, value) in enumerate(said)]
+        writer.commit(Batch(gold_labels=labels))
+    done = label(store, "--errors")
+    assert done.stdout.splitlines() == [
+        f"{REPO}#1 bug_type: logical (human:h0), suggested memory (0.99): {TITLES[1]}",
+        "1 of 1 gold labels that are probably wrong",
+    ], "somebody agrees on 2, and the model on 4"
+    assert label(store, "--errors", "--scheme", "consequence").stdout == "0 of 0 gold labels that are probably wrong\n"
+    assert label(store, "--errors", "--scheme", "colour").returncode == 3

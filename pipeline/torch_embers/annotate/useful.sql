@@ -2,12 +2,12 @@
 -- The use of an item is how many wrong answers of the classifier are expected there: what it leaves to other classes, summed over the
 -- schemes asked. Later answers of one class count less, the 21st half, so that frequent classes do not fill the list.
 WITH doubts AS (
-  SELECT repo, number, scheme, likeliest, 1 - probability AS doubt,
-    row_number() OVER (PARTITION BY scheme, likeliest ORDER BY probability, repo, number) - 1 AS place
+  SELECT repo, number, scheme, value, 1 - probability AS doubt,
+    row_number() OVER (PARTITION BY scheme, value ORDER BY probability, repo, number) - 1 AS place
   FROM predictions WHERE list_contains($schemes, scheme) AND NOT isnan(probability)
 ), said AS (
   SELECT repo, number, sum(doubt / (1 + place / 20)) AS use,
-    string_agg(format('{} {} {:.0f} %', scheme, likeliest, 100 * (1 - doubt)), '; ' ORDER BY list_position($schemes, scheme), doubt) AS answer
+    string_agg(format('{} {} {:.0f} %', scheme, value, 100 * (1 - doubt)), '; ' ORDER BY list_position($schemes, scheme), doubt) AS answer
   FROM doubts GROUP BY ALL
 ), labelled AS (SELECT DISTINCT repo, number, true AS is_labelled FROM gold_labels)
 SELECT i.repo, i.number, i.title, coalesce(s.answer, ''), coalesce(l.is_labelled, false)

@@ -51,7 +51,7 @@ SELECT scheme, value, annotator_kind || ':' || annotator AS annotator, evidence 
 WHERE repo = $repo AND number = $number ORDER BY ALL
 """
 _PREDICTIONS = """
-SELECT scheme, value, likeliest, probability, provenance FROM predictions
+SELECT scheme, value, probability, confidence, provenance FROM predictions
 WHERE repo = $repo AND number = $number ORDER BY scheme
 """
 _LINKS = """

@@ -73,7 +73,7 @@ class ItemReport:
         facts: title, kind, state, state_reason, created_at, closed_at, author, labels, summary of the catalog,
             disposition with its evidence, and the columns of the view ``closings``.
         gold: scheme, value, annotator, evidence.
-        predictions: scheme, value (None where the classifier abstains), likeliest, probability, provenance.
+        predictions: scheme, value, probability, confidence, provenance.
         links: a row per linked item: repo, number, kinds (relation, evidence, inward: stated by the other item).
         cases: name, origin, relation, summary, requires, script.
         script: of the report, or why there is none; None of a pull request, or where its text was not mined.
@@ -140,7 +140,6 @@ class ItemReport:
             (row, values)
             for row in self.predictions
             if (values := sorted({g["value"] for g in self.gold if g["scheme"] == row["scheme"]}))
-            and row["value"] is not None
             and row["value"] not in values
         ]
 

