@@ -169,12 +169,12 @@ def test_counts_by_class_and_confidence_and_examples_are_printed(labelled: Path)
 def test_classes_of_the_study_are_found_by_their_plain_names(
     labelled: Path, name: str, scheme: str, value: str
 ) -> None:
-    found = json.loads(run_embers("list", "--class", name, "--json", "--database", str(labelled)).stdout)["items"]
+    found = json.loads(run_embers("list", "--class", name, "--json", "--database", str(labelled)).stdout)
     assert found
     assert all(any(own.endswith(f"={value}") for own in row["classes"]) for row in found)
     assert name in " ".join(run_embers("list", "--help").stdout.split())
     exact = ("list", "--class", f"{scheme}={value}", "--json", "--database", str(labelled))
-    assert len(json.loads(run_embers(*exact).stdout)["items"]) <= len(found)
+    assert len(json.loads(run_embers(*exact).stdout)) <= len(found)
 
 
 def test_similar_and_search_find_by_meaning(labelled: Path) -> None:

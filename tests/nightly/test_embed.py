@@ -100,7 +100,7 @@ def graph_of(tiny: Path) -> bytes:
     """The graph that `tools/encoder export` writes of such a model."""
     from safetensors.numpy import load_file
 
-    shape = TOOL.TOOL.graph.bert_of(tiny)
+    shape = TOOL.graph.bert_of(tiny)
     assert shape is not None
     return TOOL.graph.build_graph(shape, load_file(tiny / "model.safetensors"), quantised=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from support import example_count
 from torch_embers.errors import InputError
 from torch_embers.statistics import metrics
-from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates, parse_split, time_split
+from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
 
 NAMES = ("crash", "hang", "nan_inf")
 labels = st.sampled_from(NAMES)
@@ -22,7 +21,7 @@ pairs = st.lists(st.tuples(labels, labels), min_size=1, max_size=40)
 
 @given(pairs)
 @settings(max_examples=example_count(60))
-def test_macro_f1_kappa_and_class_scores_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
+def test_macro_f1_and_kappa_are_those_of_scikit_learn(answers: list[tuple[str, str]]) -> None:
     reference = pytest.importorskip("sklearn.metrics")
     truth, said = zip(*answers, strict=True)
     assert metrics.macro_f1(truth, said) == pytest.approx(
@@ -32,11 +31,6 @@ def test_macro_f1_kappa_and_class_scores_are_those_of_scikit_learn(answers: list
         groups = range(len(truth))
         found = metrics.kappa(truth, said, groups, samples=10).value
         assert found == pytest.approx(reference.cohen_kappa_score(truth, said))
-    classes = metrics.per_class(truth, said, range(len(truth)), NAMES, samples=10)
-    values = reference.precision_recall_fscore_support(truth, said, labels=list(NAMES), zero_division=0)
-    for place, score in enumerate(classes):
-        got = (score.precision.value, score.recall.value, score.f1.value, score.support)
-        assert got == pytest.approx(tuple(column[place] for column in values))
 
 
 @given(pairs, st.integers(0, 5))
@@ -47,13 +41,6 @@ def test_an_interval_is_ordered_stays_in_range_and_repeats_itself(answers: list[
     one = metrics.macro_f1_interval(truth, said, groups, samples=50, seed=seed)
     assert 0 <= one.low <= one.high <= 1
     assert one == metrics.macro_f1_interval(truth, said, groups, samples=50, seed=seed)
-
-
-def test_an_abstention_counts_as_wrong_but_against_no_class() -> None:
-    assert metrics.confusion(["a", "b"], ["a", None], ["a", "b"]).tolist() == [[1, 0, 0], [0, 0, 1]]
-    found = metrics.per_class(["a", "b"], ["a", None], [0, 1], ["a", "b"], samples=10)
-    assert [(score.precision.value, score.recall.value) for score in found] == [(1.0, 1.0), (0.0, 0.0)]
-    assert metrics.accuracy(["a", "b"], ["a", None]) == 0.5
 
 
 def test_many_groups_are_drawn_a_part_at_a_time_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,11 +105,8 @@ def test_calibration_error_is_the_gap_between_confidence_and_accuracy() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=50))
-def test_every_answer_is_in_one_bin_and_a_coverage_curve_ends_with_all(answers: list[tuple[float, bool]]) -> None:
+def test_every_answer_is_in_one_bin(answers: list[tuple[float, bool]]) -> None:
     sure, right = [pair[0] for pair in answers], [pair[1] for pair in answers]
-    curve = metrics.coverage_curve(sure, right)
-    assert (curve[-1].coverage, curve[-1].accuracy) == (1.0, pytest.approx(sum(right) / len(right)))
-    assert [point.threshold for point in curve] == sorted({*sure}, reverse=True)
     bars = metrics.reliability(sure, right)
     assert sum(bar.count for bar in bars) == len(answers)
     for bar in bars:
@@ -142,8 +126,6 @@ def test_every_answer_is_in_one_bin_and_a_coverage_curve_ends_with_all(answers: 
         lambda: near_duplicates(["a"], similar=0),
         join_groups,
         lambda: join_groups([1], [1, 2]),
-        lambda: time_split([None], [1], datetime(2023, 1, 1, tzinfo=UTC)),
-        lambda: time_split([], [1], datetime(2023, 1, 1, tzinfo=UTC)),
     ],
 )
 def test_impossible_input_is_refused(call) -> None:
@@ -175,22 +157,6 @@ def test_groupings_are_joined_along_chains() -> None:
 def test_pairs_group_by_way_of_others() -> None:
     assert linked_groups(5, [(3, 1), (4, 3)]).tolist() == [0, 1, 2, 1, 1]
     assert linked_groups(0, []).tolist() == []
-
-
-def test_a_split_is_read_from_a_word() -> None:
-    assert parse_split("folds") is None
-    assert parse_split("time:2023-01-01") == datetime(2023, 1, 1, tzinfo=UTC)
-    assert parse_split("time:2023-01-01T02:00+02:00") == datetime(2023, 1, 1, tzinfo=UTC)
-    for wrong in ("", "time", "time:", "time:x", "date:2023-01-01", "2023-01-01"):
-        with pytest.raises(InputError, match="time:2023-01-01"):
-            parse_split(wrong)
-
-
-def test_a_time_split_learns_nothing_from_later_and_asks_nothing_it_has_seen() -> None:
-    cut = datetime(2023, 1, 1, tzinfo=UTC)
-    dates = [cut - timedelta(days=2), cut - timedelta(seconds=1), cut, cut + timedelta(days=1), None]
-    made = time_split(dates, [1, 2, 3, 2, 4], cut)
-    assert (made.train.tolist(), made.test.tolist(), made.undated, made.straddling) == ([0, 1], [2], 1, 1)
 
 
 @given(st.lists(st.text(max_size=60), max_size=12))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.classify.aggregation import Label
+    from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.classify.model import Classifier
     from torch_embers.classify.stage import Labelled
     from torch_embers.progress import Progress
@@ -55,27 +56,27 @@ def run(store: Store, folder: Path | None, progress: Progress, *, train: bool) -
     """
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
-    if train:
+    classifier = None if train else classifier_of(store, folder)
+    embedder = embed.load_embedder()
+    if classifier is None:
         target = folder or _own_folder(store)
         models.check_target(target)
-        _train(store, target, progress)
-        folder = target
-    classifier = classifier_of(store, folder)
-    embedder = embed.load_embedder()
+        classifier = _train(store, embedder, target, progress)
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
         return stage.classify(store, writer, classifier, embedder, progress)
 
 
-def _train(store: Store, target: Path, progress: Progress) -> None:
+def _train(store: Store, embedder: Embedder, target: Path, progress: Progress) -> Classifier:
     """Train and save, with the card."""
     from torch_embers.classify import card  # with scikit-learn it takes seconds
     from torch_embers.classify.train import train
 
     with store.writer("embers classify --train") as writer:
         weak_table.label_items(store, writer)
-    trained = train(store, embed.load_embedder(), target.name, progress.said)
+    trained = train(store, embedder, target.name, progress.said)
     trained.save(target, {card.FILE: card.text(trained).encode()})
+    return trained
 
 
 def label_texts(texts: Sequence[str], folder: Path | None) -> list[Label]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_matrix
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
@@ -142,23 +143,31 @@ def learn(
 
 
 def folds(labels: NDArray[np.str_], groups: NDArray[np.int64]) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows to learn from and to hold out: groups stay whole, classes are spread as evenly as they allow."""
+    """Rows to learn from and to hold out: groups stay whole, classes are spread as evenly as they allow.
+
+    Raises:
+        InputError: all rows are one group.
+    """
+    if len(set(groups.tolist())) < 2:
+        raise InputError("nothing can be held out: all texts are near-duplicates of each other or joined by links")
     count = max(2, min(FOLDS, len(set(groups.tolist())), max(Counter(labels.tolist()).values())))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of classes with fewer items than folds
         yield from StratifiedGroupKFold(count, shuffle=True, random_state=0).split(labels, labels, groups)
 
 
-def regression(matrix: csr_matrix, labels: NDArray[np.str_], weights: Floats | None = None) -> LogisticRegression:
-    """A fitted logistic regression."""
+def regression(matrix: csr_matrix, labels: NDArray[np.str_], weights: Floats | None = None) -> Any:
+    """A fitted logistic regression, or what always answers the one class that there is."""
     counted = Counter(labels.tolist())
+    if len(counted) == 1:
+        return DummyClassifier().fit(matrix, labels)
     usual = len(labels) / len(counted)
     by_label = {label: (usual / count) ** EVENNESS for label, count in counted.items()}
     made = LogisticRegression(C=C, class_weight=by_label, max_iter=1_000, tol=TOLERANCE)
     return made.fit(matrix, labels, sample_weight=weights)
 
 
-def by_class(fitted: LogisticRegression, classes: Sequence[str]) -> tuple[Floats, Floats]:
+def by_class(fitted: Any, classes: Sequence[str]) -> tuple[Floats, Floats]:
     """Weights float64 [features, classes] and intercepts; of two classes scikit-learn keeps the second's alone."""
     weights, intercepts = fitted.coef_.T, fitted.intercept_
     if len(classes) == 2:

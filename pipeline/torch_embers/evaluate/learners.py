@@ -96,7 +96,7 @@ def _answered(
     strength: float | None = 1.0,
 ) -> Answer:
     """Fit and answer; ``None`` as strength is the classifier's own."""
-    if strength is None:
+    if strength is None or len(set(labels.tolist())) < 2:
         fitted = regression(known, labels)
     else:
         fitted = LogisticRegression(C=strength, class_weight="balanced", max_iter=1_000).fit(known, labels)

@@ -50,18 +50,6 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class ClassScore:
-    """How well one class is found. A value that is undefined (no prediction, no support) is 0."""
-
-    name: str
-    support: int
-    predicted: int
-    precision: Interval
-    recall: Interval
-    f1: Interval
-
-
-@dataclass(frozen=True)
 class Bin:
     """One bar of a reliability diagram: answers whose confidence is in (low, high]."""
 
@@ -69,15 +57,6 @@ class Bin:
     high: float
     count: int
     confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """What one gets by answering only from ``threshold`` up: share answered, and how often that is right."""
-
-    threshold: float
-    coverage: float
     accuracy: float
 
 
@@ -130,31 +109,6 @@ def macro_f1_interval(
     names = _classes(truth, predicted, None)
     matrices = _group_matrices(truth, predicted, groups, names)
     return _interval(_macro_f1(matrices.sum(axis=0)[None])[0], _macro_f1(_resampled(matrices, samples, seed)))
-
-
-def per_class(
-    truth: Sequence[str],
-    predicted: Sequence[str | None],
-    groups: Sequence[Hashable],
-    classes: Sequence[str] | None = None,
-    samples: int = SAMPLES,
-    seed: int = 0,
-) -> list[ClassScore]:
-    """Precision, recall and F1 of each class, each with its grouped bootstrap interval.
-
-    Raises:
-        InputError: lengths differ, no texts, or a label is none of ``classes``.
-    """
-    names = _classes(truth, predicted, classes)
-    matrices = _group_matrices(truth, predicted, groups, names)
-    whole = matrices.sum(axis=0)
-    exact, drawn = _scores(whole[None]), _scores(_resampled(matrices, samples, seed))
-    scores = []
-    for place, name in enumerate(names):
-        values = [_interval(point[0, place], many[:, place]) for point, many in zip(exact, drawn, strict=True)]
-        support, answers = int(whole[place].sum()), int(whole[:, place].sum())
-        scores.append(ClassScore(name, support, answers, *values))
-    return scores
 
 
 def paired_difference(
@@ -231,20 +185,6 @@ def calibration_error(confidence: Sequence[float], right: Sequence[bool], bins: 
     bars = reliability(confidence, right, bins)
     total = sum(bar.count for bar in bars)
     return sum(bar.count * abs(bar.confidence - bar.accuracy) for bar in bars) / total if total else 0.0
-
-
-def coverage_curve(confidence: Sequence[float], right: Sequence[bool]) -> list[Coverage]:
-    """Return one point per distinct confidence, from the surest answer to all of them; equals are answered together.
-
-    Raises:
-        InputError: as ``reliability``.
-    """
-    sure, hits = _confidences(confidence, right)
-    order = np.argsort(-sure, kind="stable")
-    sure, hits = sure[order], hits[order]
-    last = np.flatnonzero(np.append(sure[1:] != sure[:-1], True)) if sure.size else np.zeros(0, dtype=np.int64)
-    share = np.cumsum(hits) / np.arange(1, sure.size + 1)
-    return [Coverage(float(sure[at]), (int(at) + 1) / sure.size, float(share[at])) for at in last]
 
 
 def _classes(truth: Sequence[str], predicted: Sequence[str | None], classes: Sequence[str] | None) -> list[str]:

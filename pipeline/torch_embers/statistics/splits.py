@@ -2,15 +2,13 @@
 
 Two texts about the same bug (one thread, a cherry-pick, a template filled in twice) must not be on both sides of a
 split, or the score rewards memory. So everything here works on *groups*: near-duplicates are found by MinHash,
-groupings are joined, and splits by time move whole groups (folds: classify/learning/folds.py).
+and groupings are joined (folds: classify/train.py).
 
 All functions are pure; order and seed alone decide the result.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,24 +61,6 @@ SIMILAR = 0.7
 with another operator in it. Give it cleaned texts: the same form filled in twice is similar, too."""
 
 _WORD = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True)
-class Split:
-    """Positions of the training and the test texts."""
-
-    train: Ints
-    test: Ints
-
-
-@dataclass(frozen=True)
-class TimeSplit(Split):
-    """A split by date, with what had to be left out."""
-
-    undated: int
-    """Texts without a date: in neither half."""
-    straddling: int
-    """Later texts whose group is also in the earlier half: left out of the test."""
 
 
 def near_duplicates(texts: Sequence[str], similar: float = SIMILAR) -> Ints:
@@ -145,45 +125,6 @@ def linked_groups(size: int, pairs: Iterable[tuple[int, int]]) -> Ints:
     for one, other in pairs:
         joined.merge(one, other)
     return _numbered(joined[place] for place in range(size))
-
-
-def parse_split(text: str) -> datetime | None:
-    """Read how to split: ``folds`` (then ``None``), or ``time:2023-01-01`` for the moment, UTC, that divides.
-
-    Raises:
-        InputError: neither of them.
-    """
-    if text == "folds":
-        return None
-    kind, _, date = text.partition(":")
-    try:
-        moment = datetime.fromisoformat(date) if kind == "time" else None
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise InputError(f"a split is `folds` or `time:` with a date, such as time:2023-01-01, not {text!r}")
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def time_split(dates: Sequence[datetime | None], groups: Sequence[Hashable], cut: datetime) -> TimeSplit:
-    """Train on what came before ``cut``, test on what came later.
-
-    A later text whose group was already seen is left out of the test: it would be answered from memory.
-
-    Raises:
-        InputError: lengths differ, or a half is empty.
-    """
-    if len(dates) != len(groups):
-        raise InputError(f"{len(dates)} dates but {len(groups)} groups")
-    numbers = join_groups(groups) if len(groups) else np.zeros(0, dtype=np.int64)
-    train = [place for place, date in enumerate(dates) if date is not None and date < cut]
-    later = [place for place, date in enumerate(dates) if date is not None and date >= cut]
-    seen = {int(numbers[place]) for place in train}
-    test = [place for place in later if int(numbers[place]) not in seen]
-    if not train or not test:
-        raise InputError(f"nothing to {'train on before' if not train else 'test on from'} {cut:%Y-%m-%d}")
-    undated = len(dates) - len(train) - len(later)
-    return TimeSplit(np.array(train, np.int64), np.array(test, np.int64), undated, len(later) - len(test))
 
 
 def _shingles(text: str) -> Hashes:

@@ -1,1 +1,1 @@
-"""Vectors of texts: models and weights, the prepared graph, the cache in the store, search."""
+"""Vectors of texts: encoders, the cache in the store, search."""

@@ -1,4 +1,4 @@
-"""The fast embedder: a prepared graph in ONNX Runtime."""
+"""The shipped encoder's graph in ONNX Runtime."""
 
 from __future__ import annotations
 

@@ -125,7 +125,6 @@ COUNTED_ERRORS = (
     "corrected by errors that were counted on the catalog and on issues drawn at random; how far the intervals hold on "
     "other drawn issues: docs/evaluation.md"
 )
-"""Measured by tools/drawn_scores.py on data/wild_labels.jsonl."""
 
 
 ONE_NUMBER = "every draw gives one number, which is no interval"
