@@ -18,9 +18,6 @@ SHELL := /bin/bash
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# The classifier reads the vectors of the encoder that search was tuned from: it was no worse for it (docs/encoder.md).
-model evaluation: export EMBERS_EMBEDDER := sentence-transformers/all-MiniLM-L6-v2
-
 .venv/.installed: pyproject.toml constraints.txt tools/setup_venv.py
 	$(PYTHON) tools/setup_venv.py base
 	@touch $@
@@ -71,24 +68,15 @@ report: classify site ## a static site of what the database holds, with the docu
 doctor: setup-classify ## what the sandbox can guarantee here
 	$(EMBERS) doctor
 
-model: setup-classify ## train, measure and seal the classifier in models/ with its card and confusion matrices: DATA=folder with maintainer_labels.csv.gz
+model: setup-classify ## train and measure the classifier in models/ with its card: DATA=folder with the public data sets
 	rm -f .venv/model.duckdb*
 	$(EMBERS) mine --source catalog --database .venv/model.duckdb
-	$(EMBERS) mine --source jsonl $(DATA)/maintainer_labels.csv.gz --database .venv/model.duckdb
-	$(EMBERS) classify --train --variant title --model models/study-titles --database .venv/model.duckdb
-	$(BIN)/python tools/drawn_scores.py # the test half where this model is new, and never twice
-	$(MAKE) evaluation
+	for file in $(PUBLIC); do $(EMBERS) mine --source jsonl $(DATA)/$$file --database .venv/model.duckdb || exit; done
+	$(EMBERS) classify --train --model models/study-labels --database .venv/model.duckdb
+	$(BIN)/python tools/label_scores.py .venv/model.duckdb # once per classifier, and never twice
 
-EVALUATE := $(EMBERS) research evaluate --variant title --database .venv/evaluation.duckdb
-MAIN := --scheme bug_type --scheme memory_type --scheme consequence
-SCORES := analysis/results/classifier
-
-evaluation: setup-classify ## measure the classifier on the catalog and rewrite analysis/results/classifier/evaluation*.json
-	rm -f .venv/evaluation.duckdb*
-	$(EMBERS) mine --source catalog --database .venv/evaluation.duckdb
-	$(EVALUATE) --repeats 5 --out $(SCORES)/evaluation.json
-	$(EVALUATE) $(MAIN) --repeats 5 --no-tags --out $(SCORES)/evaluation-no-tags.json
-	$(EVALUATE) $(MAIN) --split time:2023-01-01 --out $(SCORES)/evaluation-time.json
+evaluation: setup-classify ## compare ways of learning on the items that `make model` learns from (after it)
+	$(EMBERS) research evaluate --database .venv/model.duckdb --out analysis/results/classifier/evaluation.json
 
 status: setup ## what the database holds
 	$(EMBERS) status

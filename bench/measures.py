@@ -225,49 +225,40 @@ def sandboxed_run(given: Given) -> Iterator[list[Comparison]]:
 @contextmanager
 def classify(given: Given) -> Iterator[list[Comparison]]:
     """Titles alone, and titles with summaries: the longest real texts that come with the project."""
-    import numpy as np
-    import torch
-    from sentence_transformers import SentenceTransformer
-
     from torch_embers import resources
-    from torch_embers.classify.bundle import Bundle, shipped_folder
+    from torch_embers.classify.aggregation import Aggregator
     from torch_embers.classify.embedding.embed import load_embedder
-    from torch_embers.classify.embedding.weights import DEFAULT_MODEL, model_folder
-    from torch_embers.classify.learning.features import table
-    from torch_embers.classify.text import model_text
+    from torch_embers.classify.features import Item
+    from torch_embers.classify.model import load, shipped_folder
+    from torch_embers.classify.stage import labels_of
+    from torch_embers.classify.text import read
 
-    threads = given.parameters["threads"]
-    torch.set_num_threads(threads)
-    simple, quick = (
-        SentenceTransformer(str(model_folder()), device="cpu"),
-        load_embedder(DEFAULT_MODEL, threads=threads),
-    )
-    bundle = Bundle.load(shipped_folder())
+    encoder, made = load_embedder(threads=given.parameters["threads"]), load(shipped_folder())
+    aggregator = Aggregator(made)
     rows = [json.loads(line) for line in resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()]
     rows = rows[:: len(rows) // given.parameters["texts"]][: given.parameters["texts"]]
 
-    def ours(texts: list[str]) -> float:
+    def labelled(items: list[Item], size: int) -> float:
         start = time.perf_counter()
-        bundle.probabilities(table(texts, quick.encode(texts)))
-        return time.perf_counter() - start
-
-    def plain(texts: list[str]) -> float:
-        start = time.perf_counter()
-        vectors = np.asarray(simple.encode(texts, show_progress_bar=False))
-        for one in bundle.classifiers.values():
-            one.predict_proba(table(texts, vectors))
+        for first in range(0, len(items), size):
+            part = items[first : first + size]
+            vectors = [encoder.encode([getattr(item.text, name) for item in part]) for name in ("title", "words")]
+            labels_of(made, aggregator, [("", place) for place in range(len(part))], part, {}, vectors)
         return time.perf_counter() - start
 
     kinds = {
-        "titles": [model_text(row["title"], "") for row in rows],
-        "titles and summaries": [model_text(row["title"], row["summary"]) for row in rows],
+        "titles": [Item(read(row["title"], None)) for row in rows],
+        "titles and summaries": [Item(read(row["title"], row["summary"])) for row in rows],
     }
     yield [
         Comparison(
-            f"{len(texts)} {kind}",
-            {OURS: lambda texts=texts: ours(texts), "plain encode and predict": lambda texts=texts: plain(texts)},
+            f"{len(items)} {kind}",
+            {
+                OURS: lambda items=items: labelled(items, len(items)),
+                "each alone": lambda items=items: labelled(items, 1),
+            },
         )
-        for kind, texts in kinds.items()
+        for kind, items in kinds.items()
     ]
 
 

@@ -136,7 +136,7 @@ CATALOG = [  # number, backends, day; labels of 10 100 115 120 name backends, to
 ]
 BACKEND_LABELS = [("module: cuda", "cuda"), ("oncall: pt2", "inductor"), ("module: mps", "mps")]
 PREDICTIONS = [
-    # number, scheme, likeliest, provenance
+    # number, scheme, value, provenance
     (10, "bug_type", "logical", "model"),  # has a label
     (25, "bug_type", "memory", "model"),  # no candidate
     (26, "bug_type", "memory", "model"),
@@ -316,8 +316,8 @@ def database(*, clone: bool = False, path: Path | None = None) -> duckdb.DuckDBP
     add_gold(connection, [(OTHER_REPO[1], "bug_type", {ONE: "memory"})], OTHER_REPO[0])
     unsaid: dict[str, Any] = {"repo": REPO, "summary": "x", "affected_versions": [], "fixed_versions": []}
     insert(connection, "catalog", "number backends facts_as_of", CATALOG, **unsaid)
-    said = {"repo": REPO, "probability": 0.5, "abstained": False, "model": "m", "variant": "title", "text_hash": ""}
-    columns = "number scheme likeliest provenance"
+    said = {"repo": REPO, "probability": 0.5, "confidence": "low", "model": "m", "text_hash": ""}
+    columns = "number scheme value provenance"
     insert(connection, "predictions", columns, PREDICTIONS, **said, votes_hash="", predicted_at=FETCHED)
     _add_runs(connection)
     _add_fixes(connection)

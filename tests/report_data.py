@@ -83,16 +83,15 @@ INSERT INTO bisection_steps VALUES ('s', 2, '2.0.1', 0, 'yes', 3, 3, 1, 'off <i>
 """
 """What a re-check, runs and a bisection leave."""
 CLASSIFIED = """
-INSERT INTO predictions (repo, number, scheme, value, likeliest, probability, abstained, provenance, model, variant, text_hash,
-    votes_hash, explanation, predicted_at)
-    SELECT repo, number, scheme, CASE WHEN number % 3 > 0 THEN value END, value, 0.5 + number % 50 / 100, number % 3 = 0,
-        'out_of_fold', 'm', 'title', repo || number, '', '{"words": ["stride <b>"]}', TIMESTAMP '2026-11-20 10:00'
+INSERT INTO predictions (repo, number, scheme, value, probability, confidence, provenance, model, text_hash, votes_hash, explanation, predicted_at)
+    SELECT repo, number, scheme, value, 0.5 + number % 50 / 100, ['low', 'medium', 'high'][1 + number % 3],
+        'out_of_fold', 'm', repo || number, '', '{"words": ["stride <b>"]}', TIMESTAMP '2026-11-20 10:00'
     FROM (SELECT DISTINCT repo, number, scheme, value FROM gold_labels);
 INSERT INTO model_texts SELECT repo, number, 'title', '', '', repo || number FROM items;
 INSERT INTO embeddings (text_hash, model, vector, wide)
     SELECT repo || number, 'm', [1 / sqrt(384) FOR i IN range(384)]::FLOAT[384], NULL FROM items
 """
-"""What a classification leaves: labels of items that the model did not see, some withheld, and vectors."""
+"""What a classification leaves: labels of items that the model did not see, and vectors."""
 CASE = "pt84577_avg_pool3d_strided_out"
 """The case of the item with the number ``NUMBER``."""
 

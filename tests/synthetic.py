@@ -179,10 +179,9 @@ FROM (
 )
 """
 _PREDICTIONS = """
-INSERT INTO predictions (repo, number, scheme, value, likeliest, probability, abstained, provenance, model, variant, text_hash,
-                         votes_hash, explanation, predicted_at)
-SELECT $repo, number, scheme, if(draw(number, scheme || 'sure') < 0.6, value, NULL), value, 0.3 + 0.7 * draw(number, scheme || 'p'),
-       draw(number, scheme || 'sure') >= 0.6, if(number % 50 = 0, 'out_of_fold', 'model'), 'made-up-1', 'title_body',
+INSERT INTO predictions (repo, number, scheme, value, probability, confidence, provenance, model, text_hash, votes_hash, explanation, predicted_at)
+SELECT $repo, number, scheme, value, 0.3 + 0.7 * draw(number, scheme || 'p'),
+       if(draw(number, scheme || 'sure') < 0.6, 'high', 'low'), if(number % 50 = 0, 'out_of_fold', 'model'), 'made-up-1',
        md5('t' || number), md5('v' || number), NULL, TIMESTAMP '2026-10-02'
 FROM drawn_classes
 """

@@ -15,7 +15,6 @@ from __future__ import annotations
 import atexit
 import inspect
 import io
-import itertools
 import json
 import os
 import re
@@ -38,7 +37,7 @@ from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
-from torch_embers.run import answers, item_report
+from torch_embers.run import answers, item_evidence
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 
@@ -104,6 +103,16 @@ def example(line: str, first: str = "", last: str = "") -> None:
     show(fenced(f"$ embers {line}\n{shown}", "console"))
 
 
+def program(*lines: str) -> None:
+    """Lines of Python with the value of the last one behind it, as the installed torch gives it."""
+    import torch
+
+    names = {"torch": torch}
+    exec("\n".join(lines[:-1]), names)  # noqa: S102 - our own pages
+    value = eval(lines[-1], names)  # noqa: S307 - our own pages
+    show(fenced("\n".join((*lines[:-1], f"{lines[-1]}  # {value}")), "python"))
+
+
 def closable() -> None:
     """The rules of data/closable.toml in the order in which they are asked."""
     from torch_embers.run.closable import rules
@@ -118,12 +127,12 @@ def source(path: str) -> None:
 
 
 def every_command() -> dict[str, Any]:
-    """All commands by their words after `embers`, in the order of its help: forms and members of groups, too."""
+    """All commands by their words after `embers`: forms and members of groups, too."""
     group: Any = typer.main.get_command(cli.app)
     found: dict[str, Any] = {}
-    for word in itertools.chain(*application.COMMANDS.values()):
-        members = getattr(group.commands[word], "commands", {})
-        found |= {f"{word} {member}": made for member, made in members.items()} or {word: group.commands[word]}
+    for name, made in group.commands.items():
+        members = getattr(made, "commands", {})
+        found |= {f"{name} {member}": one for member, one in members.items()} if members else {name: made}
     return found
 
 
@@ -135,14 +144,16 @@ def page_of(name: str) -> str:
 
 def commands() -> None:
     """All commands with the first line of their help, a table for each heading of `embers --help`."""
-    headings = {word: heading for heading, words in application.COMMANDS.items() for word in words}
-    rows: dict[str, list[tuple[object, ...]]] = {}
-    for name, made in every_command().items():
-        heading = headings.get(name) or headings[name.partition(" ")[0]] or "For other programs"
-        about = ({"text": f"`embers {name}`", "url": page_of(name)}, application.first_line(made))
-        rows.setdefault(heading, []).append(about)
-    columns = [("command", False), ("what it does", False)]
-    show("\n\n".join(f"### {heading}\n\n{markdown_table(columns, of)}" for heading, of in rows.items()))
+    made, parts = every_command(), []
+    for heading, words in application.COMMANDS.items():
+        rows = [
+            ({"text": f"`embers {name}`", "url": page_of(name)}, application.first_line(made[name]))
+            for name in words
+            if name in made
+        ]
+        table = markdown_table([("command", False), ("what it does", False)], rows)
+        parts.append(f"### {heading or 'For other programs'}\n\n{table}")
+    show("\n\n".join(parts))
 
 
 def former_names() -> None:
@@ -249,7 +260,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     connection.execute("USE catalog_alone")
     connection.execute(f"SET file_search_path = '{ROOT},{_folder()}'")
     connection.create_function("spans", spans, ["VARCHAR[]", "VARCHAR[]"], "VARCHAR", null_handling="special")
-    counted = answers.counts(item_report.answered(Store(catalog_database())).values())
+    counted = answers.counts(item_evidence.answered(Store(catalog_database())).values())
     connection.register("answer_counts", pa.Table.from_pylist([row | {"place": at} for at, row in enumerate(counted)]))
     judgements.define(connection)
     connection.execute((QUERIES / "views.sql").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
--- What does the classifier say of the candidates that nobody labelled, and how many have which label? `predicted` counts its likeliest class
+-- What does the classifier say of the candidates that nobody labelled, and how many have which label? `predicted` counts its labels
 -- (raw: it errs, and not evenly), `labelled` the labels of annotators among the others. The correction is computed from both.
 WITH predicted_counts AS (
-    SELECT p.scheme, p.likeliest AS class, count(*) AS predicted
+    SELECT p.scheme, p.value AS class, count(*) AS predicted
     FROM study_sample s JOIN predictions p USING (repo, number)
     WHERE s.sample = 'candidates' AND p.scheme IN ('bug_type', 'memory_type', 'consequence')
       AND p.provenance NOT IN ('execution', 'only_class') -- decided by a run, or nothing to decide: not the classifier's answer

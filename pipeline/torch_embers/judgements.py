@@ -29,6 +29,8 @@ FILE = "judgements.jsonl"
 OWN_FILE = "judged.jsonl"
 """Beside the database: an installation has no file of the project to write to."""
 QUESTIONS = "judgements.toml"
+BODY_LABELS = "body_labels.csv"
+"""Readings of issues by title and body, a row an answer: written as judgements they would be four times the file."""
 REPO = "pytorch/pytorch"
 """Repository of every item of the file."""
 FIRST_DAY = date(2016, 1, 1)
@@ -304,6 +306,8 @@ def define(connection: duckdb.DuckDBPyConnection, more: Sequence[Judgement] = ()
     """
     rows = [*_checked(), *(row.line() for row in more)]
     connection.execute(_TABLE, {"rows": f"[{','.join(rows)}]"})
+    labels = str(resources.data_file(BODY_LABELS))
+    connection.execute("CREATE TEMP TABLE body_labels AS FROM read_csv($path, all_varchar = true)", {"path": labels})
     connection.execute(resources.package_file("judgements.sql").read_text(encoding="utf-8"))
 
 

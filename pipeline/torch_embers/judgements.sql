@@ -38,3 +38,13 @@ SELECT s.item AS number, s.script, coalesce(m.version, '') AS version, coalesce(
   coalesce(m.answer, '') AS match, coalesce(s.relation, '') AS relation, coalesce(m.reader, s.reader) AS reader, coalesce(m.day, s.day) AS day
 FROM of_script s LEFT JOIN (FROM newest WHERE question = 'match') m USING (item, script)
 ORDER BY s.item, s.script, m.day, m.line;
+
+-- What readers of titles and bodies say (data/body_labels.csv), a row an answer as in `judgements`; `decided` is no reader.
+CREATE TEMP VIEW label_readings AS
+WITH said AS (
+  UNPIVOT (SELECT number::BIGINT AS item, readers, sure, bug_type, memory_type, memory_subtype, consequence FROM body_labels WHERE kind = 'issue')
+  ON bug_type, memory_type, memory_subtype, consequence INTO NAME scheme VALUE answer
+), apart AS (SELECT * EXCLUDE (readers), unnest(string_split(readers, '+')) AS who FROM said)
+SELECT 'item:' || item AS subject, 'label:' || scheme AS question, item, answer, 'automated:embers-reader-' || who AS reader,
+  true AS blind, sure = '1' AS sure
+FROM apart WHERE who <> 'decided';

@@ -22,7 +22,7 @@ from torch_embers.audit import formats
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json
 from torch_embers.run import matrix
-from torch_embers.run.item_report import report_of
+from torch_embers.run.item_evidence import report_of
 from torch_embers.run.report_scripts import Told
 from torch_embers.search import command as search_command
 from torch_embers.store.listing import ItemFilter, list_items

@@ -13,11 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXTRAS = {
-    "classify": (
-        *("numpy", "scipy", "sklearn", "skops", "onnx", "onnxruntime", "tokenizers", "safetensors"),
-        *("huggingface_hub", "matplotlib", "sentence_transformers", "torch", "transformers"),
-    ),
-    "tune": ("accelerate", "datasets", "sentence_transformers"),
+    "classify": ("numpy", "onnxruntime", "tokenizers"),
+    "train": ("scipy", "sklearn", "sentence_transformers", "torch"),
     "study": ("numpy", "scipy", "matplotlib"),
     "mcp": ("mcp",),
     "cluster": ("ray",),

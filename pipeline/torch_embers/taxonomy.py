@@ -44,6 +44,8 @@ class ClassDef(Entry):
     """Where in the study the class and its number stand."""
     precedence: StrictInt = Field(ge=1)
     """Rank among its siblings; 1 is looked at first."""
+    aliases: tuple[Annotated[str, StringConstraints(pattern=r"^[a-z]+( [a-z]+)*$")], ...] = ()
+    """Other names by which people look for it: lower case, words separated by blanks."""
     parent_class: Prose | None = None
     """Class of the parent scheme under which it stands; only where classes of one scheme differ in that."""
     paper_name: Prose | None = None
@@ -169,6 +171,16 @@ class Taxonomy:
             InputError: the file is missing, no TOML, or an entry is wrong.
         """
         return _shipped()
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Other names of classes -> ``scheme=value``."""
+        return {
+            alias: f"{scheme.name}={entry.name}"
+            for scheme in self.schemes.values()
+            for entry in scheme.classes
+            for alias in entry.aliases
+        }
 
     def scheme(self, name: str) -> Scheme:
         """Return a scheme by its name.

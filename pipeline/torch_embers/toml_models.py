@@ -13,7 +13,7 @@ from torch_embers.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NAMING_KEYS = ("id", "name", "path", "label", "kind")
+NAMING_KEYS = ("id", "name", "path", "label")
 """Keys by which an entry is called in a message; an entry without them is called by its position."""
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -64,9 +64,23 @@ def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
     try:
         return model.model_validate(data, context=data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        message = first["msg"].removeprefix("Value error, ")
-        raise InputError(": ".join([f"data/{name}", *_place(data, first["loc"]), message])) from error
+        raise InputError(f"data/{name}: {_told(error, data)[0]}") from error
+
+
+def problems(model: type[BaseModel], data: Mapping[str, Any]) -> list[str]:
+    """All that is wrong with parsed TOML, as ``function "crash": kind: Field required``; nothing where it fits."""
+    try:
+        model.model_validate(data, context=data)
+    except ValidationError as error:
+        return _told(error, data)
+    return []
+
+
+def _told(error: ValidationError, data: Mapping[str, Any]) -> list[str]:
+    return [
+        ": ".join([*_place(data, one["loc"]), one["msg"].removeprefix("Value error, ")])
+        for one in error.errors(include_url=False)
+    ]
 
 
 def wrong(error: ValidationError) -> str:
@@ -99,7 +113,7 @@ def _place(data: Any, location: Sequence[int | str]) -> list[str]:
     for step in location:
         data = _below(data, step)
         if isinstance(step, int) and words:
-            words[-1] = f"{words[-1]} {_called(data, step)}"
+            words[-1] = f"{words[-1]} {called(data, step)}"
         else:
             words.append(str(step))
     return words
@@ -112,7 +126,8 @@ def _below(data: Any, step: int | str) -> Any:
         return None
 
 
-def _called(entry: Any, position: int) -> str:
+def called(entry: Any, position: int) -> str:
+    """How a message names an entry: by a key that names it, else by its position, counted from 0."""
     if isinstance(entry, dict):
         for key in NAMING_KEYS:
             if isinstance(entry.get(key), str):

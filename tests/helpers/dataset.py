@@ -77,7 +77,7 @@ INSERT INTO links (repo, number, relation, target_repo, target_number, evidence,
     ('{REPO}', 2, 'fixes', '{REPO}', 1, 'text', 'comment', '{PERSON}-2', 'keyword', '{SECRET}'),
     ('{REPO}', 2, 'mentions', '{REPO}', {GONE}, 'text', 'body', NULL, 'mention', '{SECRET}');
 INSERT INTO predictions VALUES
-    ('{REPO}', 1, 'bug_type', NULL, 'memory', 0.5, true, 'model', 'm 1', 'title', 'h', 'v', '{SECRET}', '2024-03-01 10:00:00.5');
+    ('{REPO}', 1, 'bug_type', 'memory', 0.5, 'low', 'model', 'm 1', 'h', 'v', '{SECRET}', '2024-03-01 10:00:00.5');
 INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, known_bad, signature, oracle, timeout, saved_at)
 VALUES
     ('c1', 'pt1_case', 'curated', true, '# code' || chr(10) || '=1', 'sums', ['cpu'], ['2.9.1'], ['mismatch'], 'self', 60, now()),

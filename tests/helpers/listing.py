@@ -80,9 +80,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         insert(connection, "status_history", "number status", [(1, "closed_but_occurs")], **status)
         labels = {"repo": "a/b", "scheme": "consequence", "annotator_kind": "human", "annotator": "x"}
         insert(connection, "gold_labels", "number value", [(1, "crash"), (2, "slow")], **labels)
-        same = {"repo": "a/b", "scheme": "consequence", "probability": 0.9, "abstained": False, "provenance": "model"}
-        same |= {"model": "m", "variant": "title", "text_hash": "h", "votes_hash": "h", "predicted_at": DAY}
-        insert(connection, "predictions", "number value likeliest", [(1, "slow", "slow"), (3, "slow", "slow")], **same)
+        same = {"repo": "a/b", "scheme": "consequence", "probability": 0.9, "provenance": "model"}
+        same |= {"model": "m", "text_hash": "h", "votes_hash": "h", "predicted_at": DAY}
+        insert(connection, "predictions", "number value confidence", [(1, "slow", "low"), (3, "slow", "high")], **same)
         wording = [raised("2.0.1", flip="wording"), raised("2.1.2", flip="wording")]
         crash = [crashed("2.0.1"), ended(NEW, match="other", confirmed=False)]
         with_threads = replace(SCRIPT, environment={"OMP_NUM_THREADS": "1"})

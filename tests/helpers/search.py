@@ -53,6 +53,6 @@ def store_of(database: Path, items: Iterable[Item] = (), **parts: Any) -> Store:
     return store
 
 
-def embedded(store: Store, embedder: Embedder, variant: Variant = "title_body") -> vectors.Embedded:
+def embedded(store: Store, embedder: Embedder, variant: Variant = "title") -> vectors.Embedded:
     with store.writer("test", create=True) as writer:
         return vectors.embed_items(store, writer, embedder, variant=variant)

@@ -1,9 +1,8 @@
-"""Strange items, labels, files and models: each gets a label, an abstention or one clean line, never a traceback."""
+"""Strange items, labels, files and models: each gets a label, nothing or one clean line, never a traceback."""
 
 from __future__ import annotations
 
 import json
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,12 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+
 from helpers.search import Words, item, store_of
 from support import Ended, rows, run_embers
-from torch_embers.classify.bundle import FILE, Bundle
 from torch_embers.classify.embedding import embed
-from torch_embers.classify.labels import wild
-from torch_embers.classify.learning import kept
-from torch_embers.classify.learning.features import table
-from torch_embers.classify.learning.model import Classifier
+from torch_embers.classify.labels import bodies, wild
+from torch_embers.classify.model import FILE
 from torch_embers.store.records import GoldLabel
 from torch_embers.taxonomy import Taxonomy
 
@@ -58,17 +55,22 @@ def filled(database: Path, titles: dict[int, str], *gold: tuple[int, str, str]) 
     )
 
 
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is learned from the shipped labels, which take a minute."""
+    monkeypatch.setattr(wild, "load", list)
+    monkeypatch.setattr(bodies, "load", list)
+
+
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
-    """Folder of a small set of classifiers that reads titles and bodies."""
-    taxonomy = Taxonomy.load()
-    texts = [f"{word} in op {n}" for n in range(6) for word in ("segfault", "slow")]
-    classifiers = {}
-    for scheme in (SCHEME, OTHER):
-        names = taxonomy.scheme(scheme).names()[:2]
-        labels = [names[(place if scheme == SCHEME else place // 2) % 2] for place in range(len(texts))]
-        classifiers[scheme] = Classifier(scheme, features=None).fit(table(texts, Words(384).encode(texts)), labels)
-    Bundle("made", "title_body", EMBEDDING, taxonomy.digest, classifiers).save(tmp_path / "model")
+def model(embers: Embers, tmp_path: Path) -> Path:
+    """Folder of a small classifier that reads titles and bodies."""
+    names = [Taxonomy.load().scheme(scheme).names()[:2] for scheme in (SCHEME, OTHER)]
+    titles = {n: f"{'segfault' if n % 2 else 'slow'} in op {n}" for n in range(12)}
+    labels = [(n, scheme, own[n % 2]) for scheme, own in zip((SCHEME, OTHER), names, strict=True) for n in titles]
+    filled(tmp_path / "made.duckdb", titles, *labels)
+    done = embers("classify", "--train", "--model", tmp_path / "model", "--database", tmp_path / "made.duckdb")
+    assert done.returncode == 0, done.stderr
     return tmp_path / "model"
 
 
@@ -95,9 +97,7 @@ SILENT = {1, 2, 3, 4, 5, 7, 8, 11, 12}
 """Nothing can be said of these: no text, (7, 8) another script, or (12) an embedding that is not finite."""
 
 
-def test_strange_items_get_a_label_or_an_abstention(
-    embers: Embers, database: Path, model: Path, tmp_path: Path
-) -> None:
+def test_strange_items_get_a_label_or_nothing(embers: Embers, database: Path, model: Path, tmp_path: Path) -> None:
     assert len(LOG) > 900_000
     rest = {"state": "open", "created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z"}
     lines = (json.dumps({"number": n, "title": title, "body": body} | rest) for n, (title, body) in STRANGE.items())
@@ -130,21 +130,18 @@ def test_without_gold_nothing_is_trained_or_evaluated(embers: Embers, database: 
 def test_gold_of_one_class_or_of_unknown_items_cannot_be_learned(embers: Embers, database: Path) -> None:
     labels = [(n, SCHEME, "memory") for n in range(1, 9)] + [(n, SCHEME, "numerical") for n in range(50, 60)]
     filled(database, {n: f"wrong gradient {n}" for n in range(1, 9)}, *labels)
-    assert_refused(embers("classify", "--train", "--database", database), "two classes")
+    assert_refused(embers("classify", "--train", "--database", database), "label more")
 
 
-def test_a_class_with_one_example_is_left_out_and_named(
-    embers: Embers, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(wild, "load", list)  # they have examples of every class, and take a minute to learn
+def test_a_class_with_one_example_is_left_out(embers: Embers, database: Path) -> None:
     said = {"memory": "segfault in op", "logical": "wrong sum of op", "file_descriptor": "too many open files in op"}
     common, rare = ("memory", "logical"), "file_descriptor"
     labels = [(n, SCHEME, common[n % 2]) for n in range(1, 25)] + [(25, SCHEME, rare)]
     filled(database, {n: f"{said[value]} {n}" for n, _, value in labels}, *labels)
     done = embers("classify", "--train", "--database", database)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"bug_type: too few labelled items of .*file_descriptor \(1\)", done.stderr)
     assert "25 items labelled" in done.stdout
+    assert rows(database, f"SELECT count(*) FROM predictions WHERE value = '{rare}'") == [(0,)]
 
 
 GOOD = "text,label\n" + "".join(
@@ -152,13 +149,10 @@ GOOD = "text,label\n" + "".join(
 )
 
 
-def test_csv_files_of_one_text_or_with_an_unknown_label_are_refused(embers: Embers, tmp_path: Path) -> None:
-    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
+def test_a_csv_file_of_one_text_is_refused(embers: Embers, tmp_path: Path) -> None:
+    train = tmp_path / "train.csv"
     train.write_text("text,label\n" + "same,a\nsame,b\n" * 10)
     assert_refused(embers("research", "evaluate", "--train", train))
-    train.write_text(GOOD)
-    test.write_text("text,label\nunheard of,c\n")
-    assert_refused(embers("research", "evaluate", "--train", train, "--test", test), "c")
 
 
 def test_csv_with_strange_texts_and_a_rare_class_is_evaluated(embers: Embers, tmp_path: Path) -> None:
@@ -167,12 +161,10 @@ def test_csv_with_strange_texts_and_a_rare_class_is_evaluated(embers: Embers, tm
     assert embers("research", "evaluate", "--train", tmp_path / "train.csv").returncode == 0
 
 
-def test_a_changed_model_and_one_of_another_embedding_are_refused(embers: Embers, database: Path, model: Path) -> None:
+def test_a_classifier_of_another_encoder_is_refused(embers: Embers, database: Path, model: Path) -> None:
     filled(database, {1: "wrong gradient for a strided input"})
     about = json.loads((model / FILE).read_text()) | {"embedding": "all-mpnet-base-v2@000000000000"}
     (model / FILE).write_text(json.dumps(about))
-    assert_refused(embers("classify", "--model", model, "--database", database), FILE)  # the seal is broken
-    kept.seal(model)
     assert_refused(
         embers("classify", "--model", model, "--database", database), "all-mpnet-base-v2@000000000000", "--train"
     )
@@ -183,6 +175,6 @@ def test_an_unusable_place_for_a_trained_model_is_named(embers: Embers, database
     assert embers("mine", "--source", "catalog", "--database", database).returncode == 0
     (tmp_path / "taken").write_text("")
     assert_refused(
-        embers("classify", "--train", "--variant", "title", "--model", tmp_path / "taken", "--database", database),
+        embers("classify", "--train", "--model", tmp_path / "taken", "--database", database),
         "taken",
     )

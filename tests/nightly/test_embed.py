@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import time
@@ -12,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+import support
 from support import example_count
-from torch_embers.classify.embedding import embed, embedder, graph, onnx_embedder, weights
-from torch_embers.errors import InputError
+from torch_embers.classify.embedding import embed, embedder, onnx_embedder
 from torch_embers.normalize import clean_text
 from torch_embers.settings import SHIPPED_EMBEDDER
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+TOOL: Any = support.tool("encoder")
+for module in ("graph", "export"):
+    importlib.import_module(f"embers_encoder.{module}")
 WORDS = [
     *("a", "b", "c", "conv", "grad", "nan", "wrong", "layout", "stride", "[mps]", "torch", "hello", "world"),
     *(".", ",", "#", "(", ")", "##s", "##ed", "é", "结"),
@@ -92,13 +96,27 @@ texts = st.lists(st.sampled_from(PIECES), max_size=150).map("".join)
 
 
 @pytest.fixture(scope="session")
-def quick(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> embedder.Embedder:
-    return embed.load_embedder(str(tiny), threads=1, cache=tmp_path_factory.mktemp("cache"))
+def graph_of(tiny: Path) -> bytes:
+    """The graph that `tools/encoder export` writes of such a model."""
+    from safetensors.numpy import load_file
+
+    shape = TOOL.TOOL.graph.bert_of(tiny)
+    assert shape is not None
+    return TOOL.graph.build_graph(shape, load_file(tiny / "model.safetensors"), quantised=True)
+
+
+def loaded(graph: bytes, tiny: Path, threads: int = 1) -> embedder.Embedder:
+    return onnx_embedder.GraphEmbedder(graph, onnx_embedder.Tokens(tiny / "tokenizer.json", 24), "tiny", 32, threads)
+
+
+@pytest.fixture(scope="session")
+def quick(graph_of: bytes, tiny: Path) -> embedder.Embedder:
+    return loaded(graph_of, tiny)
 
 
 @pytest.fixture(scope="session")
 def plain(tiny: Path) -> embedder.Embedder:
-    return embed.load_embedder(str(tiny), fast=False, threads=1)
+    return embed.load_embedder(str(tiny), threads=1)
 
 
 @settings(max_examples=example_count(40))
@@ -106,9 +124,7 @@ def plain(tiny: Path) -> embedder.Embedder:
 def test_the_quick_path_agrees_with_sentence_transformers(
     quick: embedder.Embedder, plain: embedder.Embedder, given_texts: list[str]
 ) -> None:
-    from torch_embers.classify.embedding import prepare
-
-    assert (quick.encode(given_texts) * plain.encode(given_texts)).sum(axis=1).min() > prepare.MIN_COSINE
+    assert (quick.encode(given_texts) * plain.encode(given_texts)).sum(axis=1).min() > TOOL.export.MIN_COSINE
 
 
 @settings(max_examples=example_count(30))
@@ -121,9 +137,37 @@ def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_text
     assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
 
 
-def test_more_threads_give_the_same_bits(tiny: Path, quick: embedder.Embedder, tmp_path: Path) -> None:
+def test_more_threads_give_the_same_bits(graph_of: bytes, tiny: Path, quick: embedder.Embedder) -> None:
     many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
-    assert np.array_equal(embed.load_embedder(str(tiny), threads=3, cache=tmp_path).encode(many), quick.encode(many))
+    assert np.array_equal(loaded(graph_of, tiny, 3).encode(many), quick.encode(many))
+
+
+def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    other = tmp_path / "other"
+    shutil.copytree(tiny, other)
+    before = embed.load_embedder(str(other), threads=1)
+    tensors = load_file(other / "model.safetensors")
+    tensors["encoder.layer.0.output.dense.bias"] = tensors["encoder.layer.0.output.dense.bias"] + 1
+    save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
+    assert before.model_id != embed.load_embedder(str(other), threads=1).model_id
+
+
+def test_the_setting_names_another_model_and_an_argument_outranks_it(
+    tiny: Path, plain: embedder.Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EMBERS_EMBEDDER", str(tiny))
+    assert embed.load_embedder(threads=1).model_id == plain.model_id
+    assert embed.load_embedder(SHIPPED_EMBEDDER, threads=1).model_id.startswith(SHIPPED_EMBEDDER)
+
+
+@given(st.binary(max_size=40))
+def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    folder = tmp_path_factory.mktemp("m")
+    for name in ("config.json", "modules.json", "sentence_bert_config.json"):
+        (folder / name).write_bytes(content)
+    assert TOOL.graph.bert_of(folder) is None
 
 
 def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
@@ -132,53 +176,6 @@ def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
-def test_a_second_load_prepares_nothing(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_embers.classify.embedding import prepare
-
-    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
-    monkeypatch.setattr(prepare, "prepare", lambda *_: pytest.fail("prepared again"))
-    second = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
-    assert second.model_id == first.model_id
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-
-
-@pytest.mark.parametrize("name", ["graph.onnx", "tokenizer.json", "about.json"])
-def test_a_damaged_prepared_graph_is_made_anew(tiny: Path, tmp_path: Path, name: str) -> None:
-    first = embed.load_embedder(str(tiny), threads=1, cache=tmp_path).encode(["conv grad"])
-    [place] = tmp_path.iterdir()
-    (place / name).write_bytes((place / name).read_bytes()[:-20] + b"x")
-    again = embed.load_embedder(str(tiny), threads=1, cache=tmp_path)
-    assert isinstance(again, onnx_embedder.GraphEmbedder)
-    assert np.array_equal(again.encode(["conv grad"]), first)
-
-
-def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
-    from safetensors.numpy import load_file, save_file
-
-    other = tmp_path / "other"
-    shutil.copytree(tiny, other)
-    before = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
-    tensors = load_file(other / "model.safetensors")
-    tensors["encoder.layer.0.output.dense.bias"] = tensors["encoder.layer.0.output.dense.bias"] + 1
-    save_file(tensors, other / "model.safetensors", metadata={"format": "pt"})
-    after = embed.load_embedder(str(other), threads=1, cache=tmp_path / "cache")
-    assert before.model_id != after.model_id
-
-
-def test_a_graph_that_disagrees_or_fails_is_not_used(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from torch_embers.classify.embedding import prepare, torch_embedder
-
-    agreed, own = iter([0.5, 0.99, 0.5, 0.5]), prepare._agreement
-    monkeypatch.setattr(prepare, "_agreement", lambda *_: next(agreed))
-    assert "/float32-" in embed.load_embedder(str(tiny), threads=1, cache=tmp_path).model_id
-    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "2"), torch_embedder.TorchEmbedder)
-    monkeypatch.setattr(prepare, "_agreement", own)
-    monkeypatch.setattr(prepare, "build_graph", lambda *_, **__: b"no graph")
-    assert isinstance(embed.load_embedder(str(tiny), threads=1, cache=tmp_path / "3"), torch_embedder.TorchEmbedder)
 
 
 @pytest.mark.parametrize(
@@ -198,8 +195,8 @@ def test_another_shape_does_not_take_the_quick_path(
     shutil.copytree(tiny, tmp_path / "m")
     path = tmp_path / "m" / file
     path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
-    assert graph.bert_of(tiny) is not None
-    assert graph.bert_of(tmp_path / "m") is None
+    assert TOOL.graph.bert_of(tiny) is not None
+    assert TOOL.graph.bert_of(tmp_path / "m") is None
 
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
@@ -212,46 +209,12 @@ def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budg
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= budget
 
 
-def test_the_setting_names_another_model_and_an_argument_outranks_it(
-    tiny: Path, quick: embedder.Embedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EMBERS_EMBEDDER", str(tiny))
-    assert embed.load_embedder(threads=1, cache=tmp_path).model_id == quick.model_id
-    with pytest.raises(InputError, match="no model 'nobody/nothing'"):
-        embed.load_embedder("nobody/nothing", cache=tmp_path)
-    monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
-    with pytest.raises(InputError, match="no model 'nobody/else'"):
-        embed.load_embedder(cache=tmp_path)
-
-
-def test_a_file_where_the_cache_should_be_and_an_empty_folder_of_a_model_are_named(tiny: Path, tmp_path: Path) -> None:
-    (tmp_path / "c").write_text("")
-    with pytest.raises(InputError, match="XDG_CACHE_HOME"):
-        embed.load_embedder(str(tiny), cache=tmp_path / "c")
-    (tmp_path / "m").mkdir()
-    with pytest.raises(InputError, match="no model that sentence-transformers can load"):
-        embed.load_embedder(str(tmp_path / "m"), cache=tmp_path / "d")
-
-
 def assert_knows_what_belongs_together(embedder: embedder.Embedder) -> None:
     stride, layout, loader = embedder.encode(
         ["wrong gradient for a strided input", "incorrect grad when the tensor is not contiguous", "DataLoader hangs"]
     )
     assert stride @ layout > stride @ loader + 0.1
     assert np.isclose(np.linalg.norm(stride), 1, atol=1e-5)
-
-
-def test_the_packaged_model_knows_what_belongs_together(tmp_path: Path) -> None:
-    needed()
-    try:
-        weights.model_folder()
-    except InputError as error:
-        pytest.skip(str(error))
-    embedder = embed.load_embedder(weights.DEFAULT_MODEL, cache=tmp_path)
-    assert isinstance(embedder, onnx_embedder.GraphEmbedder)
-    assert embedder.model_id.startswith("all-MiniLM-L6-v2@53aa51172d14/")
-    assert embedder.dim == 384
-    assert_knows_what_belongs_together(embedder)
 
 
 def test_the_shipped_encoder_knows_what_belongs_together() -> None:

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import support
-from helpers.search import Words, store_of
+from helpers.search import store_of
 from torch_embers import cli, resources
-from torch_embers.classify.bundle import Bundle, shipped_folder
-from torch_embers.classify.embedding import embed, prepared, shipped, weights
+from torch_embers.classify.embedding import shipped
 from torch_embers.search.rules import SearchRules
-from torch_embers.settings import DEFAULT_EMBEDDER, SHIPPED_EMBEDDER
 from torch_embers.store.records import Item
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path)
 
 def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:
     folder = shipped.folder()
-    about = prepared.find(folder)
+    about = shipped.find(folder)
     assert about is not None
     assert about.model_id == shipped.model_id(about.graph_sha256)
     assert sum(path.stat().st_size for path in folder.iterdir()) < LIMIT
@@ -157,40 +155,3 @@ def test_an_encoder_that_is_missing_or_another_one_is_refused_before_anything_is
     assert "reinstall torch-embers" in line
     assert database.read_bytes() == before
     assert not (tmp_path / "made").exists()
-
-
-@pytest.mark.parametrize(
-    ("model", "loaded"),
-    [
-        ("all-MiniLM-L6-v2@53aa51172d14", weights.DEFAULT_MODEL),
-        (f"{SHIPPED_EMBEDDER}@0123456789ab/int8-1", SHIPPED_EMBEDDER),
-        ("something@0", DEFAULT_EMBEDDER),
-        ("", DEFAULT_EMBEDDER),
-    ],
-)
-def test_a_classifier_is_read_with_its_own_encoder_unless_a_setting_names_one(
-    model: str, loaded: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str | None] = []
-    monkeypatch.setattr(embed, "load_embedder", lambda name=None, **_: asked.append(name) or Words())
-    embed.load_matching(model)
-    monkeypatch.setenv("EMBERS_EMBEDDER", "nobody/else")
-    embed.load_matching(model)
-    assert asked == [loaded, "nobody/else"]
-
-
-def test_items_are_embedded_for_search_too_where_the_classifier_reads_another_encoder(
-    database: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    used = Bundle.load(shipped_folder()).embedding
-
-    def load(name: str | None = None, **_: object) -> Words:
-        return Words(name=f"{used}/words" if name else f"{SHIPPED_EMBEDDER}@0/words")
-
-    monkeypatch.setattr(embed, "load_embedder", load)
-    store_of(database, [Item(REPO, n, title=f"wrong gradient {n}") for n in (1, 2)])
-    with pytest.raises(SystemExit) as end:
-        cli.main(["classify", "--database", str(database)])
-    assert end.value.code == 0, capsys.readouterr().err
-    made = support.rows(database, "SELECT model, count(*) FROM embeddings GROUP BY ALL ORDER BY ALL")
-    assert made == sorted([(f"{used}/words", 2), (f"{SHIPPED_EMBEDDER}@0/words", 2)])

@@ -68,7 +68,7 @@ COMMANDS = {
     "show": ("show", NUMBER, "--repo", REPO),
     "show a pull request": ("show", 2, "--repo", REPO),
     "chain": ("chain", NUMBER, "--repo", REPO),
-    "paste": ("show", "--paste", "--table", NUMBER, "--repo", REPO),
+    "paste": ("show", "--paste", NUMBER, "--repo", REPO),
     "matrix": ("list", "--matrix"),
     "status": ("status",),
     "funnel": ("data", "funnel"),
@@ -111,9 +111,7 @@ def test_markup_in_a_title_is_printed_as_it_stands(store: Store, arguments: tupl
 
 
 def test_a_comment_to_paste_notifies_nobody(store: Store) -> None:
-    assert_harmless_markdown(
-        run_embers("show", "--paste", "--table", NUMBER, "--repo", REPO, "--database", store.path).stdout
-    )
+    assert_harmless_markdown(run_embers("show", "--paste", NUMBER, "--repo", REPO, "--database", store.path).stdout)
 
 
 def test_the_matrix_in_every_form_is_harmless(store: Store, tmp_path: Path) -> None:

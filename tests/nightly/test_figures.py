@@ -6,17 +6,13 @@ The database is that of mini_study.py. Its samples: patched bugs to July 2024 ar
 
 from __future__ import annotations
 
-import json
 from datetime import date
 
 import numpy as np
 import pytest
 
 import mini_study
-from torch_embers.classify import confusions
-from torch_embers.classify.bundle import shipped_folder
 from torch_embers.classify.confusions import Confusion
-from torch_embers.classify.labels import wild
 from torch_embers.errors import InputError
 from torch_embers.study import prevalence, samples
 from torch_embers.study.figures import definitions, display, make
@@ -105,7 +101,7 @@ def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
             [float(n) for n in random.multinomial(size, row)] for size, row in zip(gold, rates, strict=True)
         ]
         called = random.multinomial(800, rates.T @ truth).tolist()
-        confusion = Confusion("bug_type", ("c0", "c1", "c2"), tuple(map(tuple, counts)), 150, 150, "model", {}, "test")
+        confusion = Confusion("bug_type", ("c0", "c1", "c2"), tuple(map(tuple, counts)))
         found = prevalence.correct(
             confusion, {f"c{n}": count for n, count in enumerate(called)}, samples=200, seed=trial
         )
@@ -117,17 +113,3 @@ def test_the_interval_holds_the_true_shares_about_as_often_as_it_says() -> None:
     assert ((held / trials >= 0.90) & (held / trials <= 0.99)).all(), held / trials
     assert (raw / trials).min() < 0.1
     assert means == pytest.approx(truth, abs=0.02)
-
-
-@pytest.mark.parametrize("scheme", confusions.SCHEMES)
-def test_the_shipped_verdicts_count_each_gold_item_once_for_the_classes_of_the_model(scheme: str) -> None:
-    found = confusions.load(scheme)
-    sizes = [sum(row) for row in found.matrix]
-    assert sizes == pytest.approx([round(size) for size in sizes], abs=1e-3)
-    assert sum(sizes) == pytest.approx(found.items, abs=1e-2)
-    drawn = [item for item in wild.load() if item.part == "development" and item.kind == "issue"]
-    assert found.items <= 550 + len(drawn), "the catalog, and drawn issues for development"
-    assert found.settings["split"] == "folds"
-    bundle = json.loads((shipped_folder() / "bundle.json").read_text(encoding="utf-8"))
-    assert list(found.classes) == bundle["classifiers"][scheme]["classes"]
-    assert len(bundle["held_out"][scheme]) == found.items

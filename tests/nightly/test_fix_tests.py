@@ -23,7 +23,8 @@ from torch_embers.run.fix_tests import link, trial
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests
-from torch_embers.run.item_report import headline, report_of
+from torch_embers.run.item_evidence import report_of
+from torch_embers.run.item_report import headline
 from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
 

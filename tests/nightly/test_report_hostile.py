@@ -44,10 +44,10 @@ def with_hostile_runs(connection: duckdb.DuckDBPyConnection) -> None:
     )
     connection.execute("UPDATE environments SET processor = ?, system = ?", [HOSTILE[0], HOSTILE[3]])
     connection.execute(
-        "INSERT INTO predictions BY NAME SELECT 'pytorch/pytorch' AS repo, ? AS number, ? AS scheme, ? AS value, ? AS likeliest, "
-        "'nan'::DOUBLE AS probability, false AS abstained, ? AS provenance, 'm' AS model, 'title' AS variant, 'h' AS text_hash, "
+        "INSERT INTO predictions BY NAME SELECT 'pytorch/pytorch' AS repo, ? AS number, ? AS scheme, ? AS value, "
+        "'nan'::DOUBLE AS probability, 'low' AS confidence, ? AS provenance, 'm' AS model, 'h' AS text_hash, "
         f"'' AS votes_hash, repeat('[', 30000) AS explanation, {AT} AS predicted_at",
-        [NUMBER, *HOSTILE[:1] * 4],
+        [NUMBER, *HOSTILE[:1] * 3],
     )
 
 

@@ -276,10 +276,7 @@ def test_cosines_of_a_model_whose_pairs_nobody_read_promise_nothing(library: Sto
 
 def test_the_encoder_of_the_setting_is_compared_once_it_embedded_nearly_all(library: Store) -> None:
     def compared() -> str:
-        with library.read() as connection:
-            found = nearest.embedded_model(connection)
-        assert found == nearest.similar(library, REPO, 1)[0].model
-        return str(found)
+        return nearest.similar(library, REPO, 1)[0].model
 
     assert compared() == "words"
     embedded(library, Words(name="another@0"))

@@ -18,7 +18,7 @@ from torch_embers.escaping import unguarded
 from torch_embers.mine.runner import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
-from torch_embers.run.item_report import report_of
+from torch_embers.run.item_evidence import report_of
 from torch_embers.run.ledger import Ledger
 from torch_embers.store import schema
 from torch_embers.store.listing import CaseFilter, list_cases

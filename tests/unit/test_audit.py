@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import functools
 import json
 import os
 import re
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.audit import command, formats, known
+from torch_embers.audit import command, formats, ignores, known
+from torch_embers.audit.facts import shown_in
 from torch_embers.builds import releases
 from torch_embers.errors import InputError
 from torch_embers.repro import shipped_verdicts
 from torch_embers.repro.case import shipped
-from torch_embers.repro.torch_names import uses_of
+from torch_embers.repro.torch_names import spellings, uses_of
+
+known_once = functools.cache(known.known_on)
+
+
+@pytest.fixture(autouse=True)
+def read_verdicts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known of a release is the same in all tests of audits."""
+    monkeypatch.setattr(command, "known_on", known_once)
+
 
 CODE = """
 import numpy as np
@@ -94,7 +107,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_every_case_that_occurs_on_a_release_says_how_code_meets_it() -> None:
-    spelled = {entry.case for entry in known.Rules.load().spelling}
+    spelled = known.Rules.load().by_case().keys()
     occurring = {row["case"] for row in shipped_verdicts.matrix() if row["verdict"] == "occurs"}
     assert spelled == occurring
     assert spelled <= {case.name for case in shipped()}
@@ -162,9 +175,11 @@ def test_two_environments_of_a_release_are_one_bug_that_is_fixed_where_both_are_
 def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text("print 'two'", encoding="utf-8")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.md").write_text("How to train, in words", encoding="utf-8")
     for target, said in (
         (str(tmp_path), r"none of 1 files could be read: .*two\.py: SyntaxError"),
-        (str(tmp_path / "empty"), "no Python file"),
+        (str(tmp_path / "empty"), "nothing to read here: it holds no Python file"),
+        (str(tmp_path / "notes.md"), "nothing to read here: .*notes.md is no Python"),
         ("no/such/file.py", "no such file, folder or installed package"),
         ("no_such_package", "no such file, folder or installed package"),
     ):
@@ -183,8 +198,8 @@ def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_p
     assert states == {"in_triage"}, "nothing is called out of reach"
 
 
-def nearness(done: command.Audited) -> dict[str, str]:
-    return {finding.bug.case.name: finding.nearness for finding in done.findings}
+def confidence(done: command.Audited) -> dict[str, str]:
+    return {finding.bug.case.name: finding.confidence for finding in reversed(done.findings)}
 
 
 def test_commands_in_a_notebook_hide_none_of_its_code(tmp_path: Path) -> None:
@@ -192,7 +207,7 @@ def test_commands_in_a_notebook_hide_none_of_its_code(tmp_path: Path) -> None:
         "%%bash\necho import nothing",
         "%%time\nimport torch\n",
         "found = !ls\nfound?\nif found:\n    %timeit 1\n",
-        "torch.logsumexp(torch.ones(1, 4, 4), 2)",
+        "torch.logsumexp(torch.full((4, 4), -torch.inf), 1)",
     ]
     path = tmp_path / "train.ipynb"
     path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}))
@@ -206,8 +221,7 @@ def test_the_commit_that_a_release_was_built_of_is_told_in_every_listing() -> No
     done = command.audit([], "2.15.0")
     commit = releases.commit_of("2.15.0")
     assert commit
-    assert f"torch 2.15.0 (commit {commit[:10]})" in formats.lines(done)[0]
-    assert re.fullmatch(r"measured on cpu, .+", formats.lines(done)[1])
+    assert re.fullmatch(rf"torch 2.15.0 \(commit {commit[:10]}\) was measured on cpu, .+", formats.lines(done)[-1])
     assert formats.rows(done)["commit"] == commit
     component = formats.vex(done)["metadata"]["component"]
     assert component["pedigree"]["commits"][0]["uid"] == commit
@@ -228,75 +242,263 @@ def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() ->
 
 
 MHA, PADDING = "pt41508_mha_bucketed_mask_gradient", "pt41508_mha_padding_gradient"
-LOGSUMEXP = "pt31829_logsumexp_gradient"
+LOGSUMEXP, COLUMN = "pt31829_logsumexp_gradient", "pt76891_subtract_own_column"
 NORMALIZE, REDUCE = "pt32137_normalize_half_zero", "scatter_reduce_mean_half"
 EMBEDDING, PUT = "embedding_gradient_low_precision", "pt156173_index_put_accumulate_low_precision"
 SDPA, NLL = "pt103963_sdpa_masked_row", "pt175084_nll_loss2d_backward_movedim"
+MEDIAN, FORMAT, OUT = "median_expanded", "pt62027_to_contiguous_format_swapped", "pt84577_narrow_copy_strided_out"
 MASKED = "nn.MultiheadAttention(4, 2)(x, x, x, attn_mask=mask)"
-HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+HEAD = "import torch\nfrom torch import nn\nloss = None\nimport torch.nn.functional as F\n"
+HIDDEN = "s + z.masked_fill(m, float('-inf'))"
 
 
 @pytest.mark.parametrize(
     ("code", "case", "near"),
     [
         # every ordinary way to a class of torch
-        (f"import torch\nth = torch\nth.{MASKED}", MHA, "calls"),
-        (f"import torch\nnn, F = torch.nn, torch.nn.functional\n{MASKED}", MHA, "calls"),
-        (f"import torch\nnn: object = torch.nn\n{MASKED}", MHA, "calls"),
-        (f"from torch.nn.modules.activation import MultiheadAttention\n{MASKED.removeprefix('nn.')}", MHA, "calls"),
-        (f"import importlib\nt = importlib.import_module('torch')\nt.{MASKED}", MHA, "calls"),
-        (f"from .common import torch\ntorch.{MASKED}", MHA, "calls"),
-        (f"torch.{MASKED}  # a part of a file, as people send it", MHA, "calls"),
-        (f"\ufeffimport torch\ntorch.{MASKED}", MHA, "calls"),
-        (f"from torch import nn\ndef f():\n    from paddle import nn\n{MASKED}", MHA, "calls"),
-        ("from torch import nn\nclass Mine(nn.MultiheadAttention):\n    pass\nlayer(x, attn_mask=m)", MHA, "calls"),
+        (f"import torch\nth = torch\nth.{MASKED}", MHA, "possible"),
+        (f"import torch\nnn, F = torch.nn, torch.nn.functional\n{MASKED}", MHA, "possible"),
+        (f"import torch\nnn: object = torch.nn\n{MASKED}", MHA, "possible"),
+        (f"from torch.nn.modules.activation import MultiheadAttention\n{MASKED.removeprefix('nn.')}", MHA, "possible"),
+        (f"import importlib\nt = importlib.import_module('torch')\nt.{MASKED}", MHA, "possible"),
+        (f"from .common import torch\ntorch.{MASKED}", MHA, "possible"),
+        (f"torch.{MASKED}  # a part of a file, as people send it", MHA, "possible"),
+        (f"\ufeffimport torch\ntorch.{MASKED}", MHA, "possible"),
+        (f"from torch import nn\ndef f():\n    from paddle import nn\n{MASKED}", MHA, "possible"),
+        ("from torch import nn\nclass Mine(nn.MultiheadAttention):\n    pass\nlayer(x, attn_mask=m)", MHA, "possible"),
         # what is handed on or asked for is no call; a file without torch may be given tensors
-        ("def f(x): return (x - float('inf')).logsumexp(-1)", LOGSUMEXP, "may call"),
+        ("def f(x): return (x - float('inf')).logsumexp(-1)", LOGSUMEXP, "possible"),
         ("import numpy\ndef f(x): return (x - float('inf')).logsumexp(-1)", LOGSUMEXP, None),
-        ("import torch\nf = x.logsumexp\nf(0)\nlowest = float('-inf')", LOGSUMEXP, "may call"),
-        ("import torch\ngetattr(x, 'logsumexp')(0)\nlowest = float('-inf')", LOGSUMEXP, "may call"),
+        ("import torch\nf = x.logsumexp\nf(0)\nlowest = float('-inf')", LOGSUMEXP, "possible"),
+        ("import torch\ngetattr(x, 'logsumexp')(0)\nlowest = float('-inf')", LOGSUMEXP, "possible"),
         ("import torch\ndef f(m: torch.logsumexp): ...\nlowest = float('-inf')", LOGSUMEXP, None),
         ("import torch\nisinstance(m, torch.logsumexp)\nlowest = float('-inf')", LOGSUMEXP, None),
-        # a call counts as certain only beside what its bug needs
-        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x)", MHA, "may call"),
-        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x, attn_mask=None)", MHA, "may call"),
-        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", MHA, "calls"),
-        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", PADDING, "may call"),
-        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p)", PADDING, "calls"),
+        # masks: an unknown one may hide no row; a causal one never does
+        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x)", MHA, "possible"),
+        (HEAD + "nn.MultiheadAttention(8, 2)(x, x, x, attn_mask=None)", MHA, "possible"),
+        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p, attn_mask=a)", MHA, "possible"),
+        (
+            HEAD + f"a = {HIDDEN}\nm = nn.MultiheadAttention(8, 2)\nm(x, x, x, key_padding_mask=p, attn_mask=a)",
+            MHA,
+            "high",
+        ),
+        (HEAD + "m = nn.MultiheadAttention(8, 2)\nm(x, x, x, attn_mask=a)", PADDING, "possible"),
         (HEAD + "F.scaled_dot_product_attention(q, k, v)", SDPA, None),
-        (HEAD + "F.scaled_dot_product_attention(q, k, v, attn_mask=m)", SDPA, "calls"),
-        (HEAD + "F.scaled_dot_product_attention(q, k, v, m)", SDPA, "may call"),
-        (HEAD + "torch.logsumexp(x.masked_fill(m, -1e9), 1)", LOGSUMEXP, "may call"),
-        (HEAD + "torch.logsumexp(x.masked_fill(m, float('-inf')), 1)", LOGSUMEXP, "calls"),
-        (HEAD + "torch.logsumexp(torch.cat([x - torch.inf, zero], 1), 1)", LOGSUMEXP, "may call"),
-        (HEAD + "F.cross_entropy(x, y)", NLL, "may call"),
-        (HEAD + "F.cross_entropy(x.movedim(-1, 1), y)", NLL, "calls"),
-        (HEAD + "F.normalize(x.half())\ntorch.float16", NORMALIZE, "calls"),
-        (HEAD + "F.normalize(x.half(), eps=1e-7)\ntorch.float16", NORMALIZE, "may call"),
-        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu', enabled=False): pass", NORMALIZE, "may call"),
-        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu'): pass", NORMALIZE, "calls"),
-        (HEAD + "x.half().scatter_reduce(0, i, y, reduce='mean')\ntorch.half", REDUCE, "calls"),
-        (HEAD + "x.half().scatter_reduce(0, i, y, 'mean')\ntorch.half", REDUCE, "calls"),
+        (HEAD + "F.scaled_dot_product_attention(q, k, v, attn_mask=m)", SDPA, "possible"),
+        (HEAD + f"F.scaled_dot_product_attention(q, k, v, {HIDDEN})", SDPA, "high"),
+        (
+            HEAD + "m = torch.full((9, 9), -torch.inf).triu(1)\nF.scaled_dot_product_attention(q, k, v, m)",
+            SDPA,
+            "possible",
+        ),
+        # infinity, followed through names, branches, functions and fields
+        (HEAD + "torch.logsumexp(x.masked_fill(m, -1e9), 1)", LOGSUMEXP, "possible"),
+        (HEAD + f"torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "high"),
+        (HEAD + f"if m is not None:\n  s = {HIDDEN}\ns.logsumexp(1)", LOGSUMEXP, "high"),
+        (HEAD + f"s = {HIDDEN}\ns = s.softmax(1)\ns.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        (HEAD + "x.masked_fill_(m, -torch.inf)\n(x + y).logsumexp(1)", LOGSUMEXP, "high"),
+        # no gradient flows back through what was filled
+        (HEAD + "x.masked_fill(m, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "torch.where(m, x, -torch.inf).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x[m] = -torch.inf\nx.logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "x = x.new_full((9, 9), -torch.inf)\nx[i] = y\n(x + y).logsumexp(1)", LOGSUMEXP, "possible"),
+        (HEAD + "(x + (y > 0).float().log()).logsumexp(1), torch.inf", LOGSUMEXP, "high"),
+        (HEAD + f"def f(s): return s.logsumexp(1)\nf({HIDDEN})", LOGSUMEXP, "possible"),
+        (HEAD + "def f(x): return x.median(1)\nf(y.expand(3, 4))", MEDIAN, "high"),
+        (HEAD + f"def f(s): return {HIDDEN}\nf(s).logsumexp(1)", LOGSUMEXP, "high"),
+        (
+            HEAD + f"class A:\n def g(self): self.s.logsumexp(1)\n def __init__(self, s): self.s = {HIDDEN}",
+            LOGSUMEXP,
+            "high",
+        ),
+        (HEAD + f"with torch.no_grad():\n  torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "possible"),
+        (HEAD + "torch.logsumexp(torch.cat([x - torch.inf, zero], 1), 1)", LOGSUMEXP, "possible"),
+        # layouts
+        (HEAD + "F.nll_loss(x, y)\nx.movedim(0, 1)", NLL, "possible"),
+        (HEAD + "F.nll_loss(x.movedim(-1, 1), y)", NLL, "possible"),
+        (HEAD + "F.nll_loss(x.permute(0, 3, 1, 2), y)", NLL, "high"),
+        (HEAD + "F.nll_loss(x.permute(0, 3, 1, 2).contiguous(), y)", NLL, "possible"),
+        (HEAD + "torch.median(x.expand(3, 4), 1)", MEDIAN, "high"),
+        (HEAD + "x.expand(3, 4).clone().median(1)", MEDIAN, "possible"),
+        (HEAD + "x.expand(3, 4).cuda().median(1)", MEDIAN, "possible"),
+        (HEAD + "o = b[:, ::2]\ntorch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "high"),
+        (HEAD + "torch.narrow_copy(x, 0, 1, 2, out=o)", OUT, "possible"),
+        (HEAD + "torch.narrow_copy(x, 0, 1, 2)", OUT, None),
+        (HEAD + "torch.as_tensor(x).to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "model.half().to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
+        (HEAD + "x.permute(0, 3, 1, 2).to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
+        (HEAD + "x = 2 * torch.zeros(3, 3)\nx.to(memory_format=torch.contiguous_format)", FORMAT, "possible"),
+        (HEAD + "x = torch.zeros(3, 3).t()\nx.to(memory_format=torch.contiguous_format)", FORMAT, "high"),
+        (HEAD + "x.t().to(memory_format=torch.contiguous_format)\ntorch.channels_last", FORMAT, "possible"),
+        (HEAD + "x.to(memory_format=torch.preserve_format)\ntorch.contiguous_format", FORMAT, None),
+        # dtypes
+        (HEAD + "F.normalize(x.half())\ntorch.float16", NORMALIZE, "high"),
+        (HEAD + "F.normalize(x.half().float())\ntorch.float16", NORMALIZE, "possible"),
+        (HEAD + "F.normalize(x.half(), eps=1e-7)\ntorch.float16", NORMALIZE, "possible"),
+        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu', enabled=False): pass", NORMALIZE, "possible"),
+        (HEAD + "F.normalize(x)\nwith torch.autocast('cpu'): pass", NORMALIZE, "possible"),
+        (HEAD + "x.half().scatter_reduce(0, i, y, reduce='mean')\ntorch.half", REDUCE, "high"),
+        (HEAD + "x.half().scatter_reduce(0, i, y, 'mean')\ntorch.half", REDUCE, "high"),
         (HEAD + "x.half().scatter_reduce(0, i, y, reduce='amax')\ntorch.half", REDUCE, None),
-        (HEAD + "nn.Embedding(9, 3)\nwith torch.autocast('cpu'): pass", EMBEDDING, "may call"),
-        (HEAD + "nn.Embedding(9, 3).bfloat16()", EMBEDDING, "calls"),
+        (HEAD + "nn.Embedding(9, 3)\nwith torch.autocast('cpu'): pass", EMBEDDING, "possible"),
+        (HEAD + "nn.Embedding(9, 3, dtype=torch.bfloat16)", EMBEDDING, "possible"),
+        (HEAD + "nn.Embedding(9, 3, dtype=torch.bfloat16, device='cpu')", EMBEDDING, "high"),
+        (HEAD + "nn.Embedding(9, 3).bfloat16()", EMBEDDING, "possible"),
         # an argument that says no is not given
-        (HEAD + "x.bfloat16()\nx.index_put_((i,), v, accumulate=True)", PUT, "calls"),
-        (HEAD + "x.bfloat16()\nx.index_put_((i,), v, accumulate=False)", PUT, None),
-        (HEAD + "x.bfloat16()\nx.index_put_((i,), v, True)", PUT, "may call"),
-        (HEAD + "x.bfloat16()\nx.index_put_(*parts)", PUT, "may call"),
-        # a number that stands in the file is no tensor
+        (HEAD + "x.bfloat16().index_put_((i,), v, accumulate=True)", PUT, "high"),
+        (HEAD + "x.bfloat16().index_put_((i,), v, accumulate=False)\ntorch.half", PUT, None),
+        (HEAD + "x.bfloat16().index_put_(*parts)\ntorch.half", PUT, "possible"),
+        # a number that stands in the file is no tensor; only the first column is overwritten while it is needed
+        (HEAD + "x = torch.rand(9, 3)\nx -= x[:, :1]", COLUMN, "high"),
+        (HEAD + "def f(x: torch.Tensor): x.div_(x[:, 0, None])", COLUMN, "high"),
+        (HEAD + "x = torch.rand(9, 3)\nx -= x[:, -1:]", COLUMN, "possible"),
         *(
-            (f"{HEAD}x.bfloat16()\nx.byte()\n{line.format(operand)}", case, near)
-            for line, case, met in (
-                ("x[{}]", "pt156173_index_gradient_low_precision", "may call"),
-                ("x < {}", "pt178716_compare_byte_with_negative", "may call"),
-                ("x -= {}", "pt76891_subtract_own_column", "may call"),
-                ("x.mul_({})", "pt76891_subtract_own_column", "calls"),
+            (f"{HEAD}x.bfloat16()\nx.byte()\ntorch.half, torch.uint8\n{line.format(operand)}", case, near)
+            for line, case in (
+                ("x[{}]", "pt156173_index_gradient_low_precision"),
+                ("x < {}", "pt178716_compare_byte_with_negative"),
+                ("x -= {}", COLUMN),
+                ("x.mul_({})", COLUMN),
             )
-            for operand, near in (("y[0]", met), ("-1", None))
+            for operand, near in (("y[0]", "possible"), ("-1", None))
         ),
     ],
 )
 def test_how_near_code_comes_to_a_bug(code: str, case: str, near: str | None) -> None:
-    assert nearness(command.audit_texts({Path("x.py"): code}, "2.4.1")).get(case) == near
+    assert confidence(command.audit_texts({Path("x.py"): code}, "2.4.1")).get(case) == near
+
+
+def test_the_cases_themselves_are_found_high() -> None:
+    """The control: each word of data/audit.toml is one that a case has, or its case is listed by its number here."""
+    rules = {case: rule for case, rule in known.Rules.load().by_case().items() if rule.needs}
+    texts = {case.name: case.code for case in shipped() if case.name in rules}
+    found = {
+        name
+        for name, text in texts.items()
+        for shown in shown_in(ast.parse(text))
+        if {shown.name, shown.name.removesuffix("()")}
+        & {name for api in rules[name].cases[name] for name in spellings(api)}
+        and command.shows(shown, rules[name])
+    }
+    assert len(found) >= 53
+    assert {LOGSUMEXP, COLUMN, MEDIAN, FORMAT, OUT, NORMALIZE, SDPA, REDUCE} <= found
+
+
+@given(st.text(alphabet="xy=+-()[]:,. \nif", max_size=60))
+def test_facts_of_any_text_are_found_or_it_is_refused(text: str) -> None:
+    with contextlib.suppress(SyntaxError, ValueError):
+        shown_in(ast.parse(text))
+
+
+def test_long_expressions_and_many_calls_are_read_in_time_that_grows_with_them() -> None:
+    long = " + ".join(["x"] * 300)
+    assert len(shown_in(ast.parse(f"y = {long}\n" + "f(1, 'a')\n" * 300))) == 299
+
+
+MEETS = "loss = torch.logsumexp(x + y.masked_fill(m, -torch.inf), 1)"
+DAY = date(2026, 11, 27)
+
+
+def audited(tmp_path: Path, code: str, **accepted: object) -> command.Audited:
+    (tmp_path / "x.py").write_text(code, encoding="utf-8")
+    return command.audit([str(tmp_path / "x.py")], "2.15.0", accepted=command.Accepted(today=DAY, **accepted))
+
+
+def test_the_summary_comes_first_and_possible_findings_are_folded(tmp_path: Path) -> None:
+    done = audited(tmp_path, f"import torch\n{MEETS}\ntorch.median(x, 1)\n")
+    first, *rest = formats.lines(done)
+    assert first == (
+        f"1 high finding in 1 of 1 file against torch 2.15.0; the worst: not a number from torch.logsumexp at "
+        f"{tmp_path / 'x.py'}:2."
+    )
+    assert "1 possible finding: --possible shows them" in rest
+    assert not [line for line in rest if "torch.median" in line]
+    assert [line for line in formats.lines(done, possible=True) if "torch.median" in line]
+    assert [row["confidence"] for row in formats.rows(done)["findings"]] == ["high", "possible"]
+    told = formats.sarif(done)["runs"][0]["results"]
+    assert [(row["level"], row["properties"]["confidence"]) for row in told] == [
+        ("error", "high"),
+        ("note", "possible"),
+    ]
+    assert formats.lines(audited(tmp_path, "import torch"))[0] == "No high finding in 1 file against torch 2.15.0."
+
+
+def test_a_constant_of_one_rule_is_one_finding_to_a_reader(tmp_path: Path) -> None:
+    done = audited(tmp_path, "import torch\nx.t().to(memory_format=torch.contiguous_format)\n")
+    assert len(done.high) == 2
+    assert formats.lines(done)[0].startswith("1 high finding")
+
+
+@pytest.mark.parametrize("name", ["31829", "#31829", "pytorch/pytorch#31829", LOGSUMEXP])
+def test_an_ignored_bug_does_not_count(tmp_path: Path, name: str) -> None:
+    code = f"import torch\n{MEETS}\n"
+    done = audited(tmp_path, code, cases=ignores.named_cases(name, "--ignore"))
+    assert command.reaches(audited(tmp_path, code), "high")
+    assert not command.reaches(done, "high")
+    assert formats.rows(done)["ignored"][0]["reason"] == "--ignore"
+    (row,) = [row for row in formats.sarif(done)["runs"][0]["results"] if row.get("suppressions")]
+    assert row["suppressions"] == [{"kind": "external", "justification": "--ignore"}]
+
+
+def test_a_comment_ignores_its_line_until_its_day_and_counts_again_afterwards(tmp_path: Path) -> None:
+    line = f"{MEETS}  # embers: ignore[#31829, median_expanded] rows have a key"
+    for until, counts in (("", False), (" until 2026-11-27", False), (" until 2026-11-26", True)):
+        done = audited(tmp_path, f"import torch\n{line}{until}\n")
+        assert command.reaches(done, "high") is counts
+        assert [one.reason for one in done.ignored] == ([] if counts else ["rows have a key"])
+    assert any(
+        line.startswith("expired: ") and "x.py:2" in line and "2026-11-26" in line for line in formats.lines(done)
+    )
+    other = audited(tmp_path, f"import torch\n{MEETS}  # embers: ignore[median_expanded] of another bug\n")
+    assert command.reaches(other, "high")
+    assert command.reaches(audited(tmp_path, f"import torch\ny = '# embers: ignore[31829]'; {MEETS}\n"), "high")
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        ("ignore[31829]", "no reason"),
+        ("ignore[31829] until 2027-01-01", "no reason"),
+        ("ignore", "names no bug"),
+        ("ignore[] why", "names no bug"),
+        ("ignore[99999999] why", "no known bug '99999999'"),
+        ("ignore[31829] why until tomorrow", "'tomorrow' is no day"),
+    ],
+)
+def test_a_comment_that_cannot_be_used_is_refused_with_its_place(tmp_path: Path, comment: str, said: str) -> None:
+    with pytest.raises(InputError, match=rf"x\.py:2: .*{said}"):
+        audited(tmp_path, f"import torch\n{MEETS}  # embers: {comment}\n")
+
+
+def test_what_is_in_a_baseline_does_not_count_wherever_its_line_moves(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    assert command.write_baseline(audited(tmp_path, f"import torch\n{MEETS}\n"), path) == 1
+    moved = f"import torch\n\n\nif True:\n    {MEETS}\n"
+    assert not command.reaches(audited(tmp_path, moved, baseline=path), "high")
+    (finding,) = audited(tmp_path, f"{moved}    {MEETS}\n", baseline=path).findings
+    assert [place.line for place in finding.places] == [6], "one more of the same"
+    assert command.reaches(audited(tmp_path, f"import torch\nz = {MEETS}\n", baseline=path), "high")
+
+
+@pytest.mark.parametrize("text", [None, "[]", "{", '{"findings": [1]}', "[" * 200_000])
+def test_a_baseline_that_cannot_be_read_is_refused(tmp_path: Path, text: str | None) -> None:
+    path = tmp_path / "baseline.json"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"--baseline .*baseline\.json"):
+        audited(tmp_path, "import torch", baseline=path)
+    with pytest.raises(InputError, match="cannot be written"):
+        command.write_baseline(audited(tmp_path, "import torch"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    "codec", ["hex", "rot13", "zlib", "bz2", "base64", "uu", "quopri", "undefined", "idna", "none"]
+)
+def test_a_file_whose_encoding_is_none_of_a_text_is_one_line_and_the_rest_goes_on(tmp_path: Path, codec: str) -> None:
+    (tmp_path / "odd.py").write_bytes(f"# coding: {codec}\nimport torch\n".encode() + b"# \xff\xfe\n")
+    (tmp_path / "good.py").write_text(f"import torch\n{MEETS}\n", encoding="utf-8")
+    done = command.audit([str(tmp_path)], "2.15.0")
+    assert [path.name for path in done.unread] == ["odd.py"]
+    assert "\n" not in done.unread[tmp_path / "odd.py"]
+    assert done.high

@@ -81,6 +81,7 @@ def report(
 
 
 CONFIRMED = ({"status": "fixed", "reference": "2.2.2"},)
+SHIPPED = ({"status": "undecided_absent", "evidence": "own: absent 0/4; second batch absent 0/4, on cpu"},)
 FIX_TEST = {
     "test": "TestX.test_y", "relation": "same", "class": "validated", "shows_bug": "right", "shows_bug_again": None,
     "failed": ["2.0.1"], "passed": ["2.1.2", "2.2.2"],
@@ -96,6 +97,8 @@ TO_ERROR = [crashed("2.0.1"), raised("2.1.2", "2.2.2")]
         ({"own": "YYY"}, {"state": "open"}, "no", "case_occurs"),
         ({"own": "Ynn"}, {"statuses": CONFIRMED}, "yes", "case_gone"),
         ({"own": "Ynn"}, {}, "unknown", "case_not_confirmed"),
+        ({"own": "Ynn"}, {"statuses": SHIPPED}, "yes", "case_gone"),
+        ({"own": "Ynn", "other": "Ynn"}, {"statuses": SHIPPED}, "unknown", "case_not_confirmed"),
         ({"own": "ooo"}, {"statuses": CONFIRMED}, "unknown", "case_undecided"),
         ({"own": "Y--"}, {"statuses": CONFIRMED}, "unknown", "untestable"),
         ({"own": "Ync"}, {"statuses": CONFIRMED}, "unknown", "case_undecided"),

@@ -68,7 +68,7 @@ def test_commands_do_not_run_as_root_and_the_database_lies_in_the_volume() -> No
     assert any(f'EMBERS_DATABASE="{volume}/' in rest for rest in of("ENV"))
 
 
-@pytest.mark.parametrize("path", ["data/embers.duckdb", "data/embers.duckdb.wal", "data/gold.jsonl", ".venv", ".git"])
+@pytest.mark.parametrize("path", ["data/embers.duckdb", "data/embers.duckdb.wal", ".venv", ".git"])
 def test_what_is_the_users_stays_out_of_the_image(path: str) -> None:
     patterns = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert any(fnmatch.fnmatch(path, pattern) for pattern in patterns if not pattern.startswith("#"))

@@ -174,6 +174,13 @@ def test_a_reading_without_a_day_does_not_outlive_a_reopening(store: Store) -> N
     }
 
 
+def test_a_pull_request_that_the_bot_labelled_as_merged_fixed_what_it_names(store: Store) -> None:
+    landed = item(8, kind="pull").replace("merged_at)", "merged_at, labels)").replace("NULL)", "NULL, ['Merged', 'x'])")
+    found = put(store, item(1), item(2), landed, item(9, kind="pull"), link(8, 1), link(9, 2))
+    assert found[1][:3] == ("fixed", "closing_pr", "#8")
+    assert found[2][0] == "unknown", "closed without the label, it may have been given up"
+
+
 def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(store: Store) -> None:
     put(
         store,

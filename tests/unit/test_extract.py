@@ -18,7 +18,7 @@ from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
-from torch_embers.run.item_report import report_of
+from torch_embers.run.item_evidence import report_of
 from torch_embers.store import schema
 from torch_embers.store.store import Store
 

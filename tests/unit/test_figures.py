@@ -172,7 +172,7 @@ def test_intervals_of_several_differences_hold_together() -> None:
 def corrected(monkeypatch: pytest.MonkeyPatch, *rows: tuple[str, int, int], errors: Any = ((80, 20), (10, 90))) -> Any:
     """Classes with their predicted and labelled items, where the classifier makes these errors."""
     classes = tuple("abcd"[: len(errors)])
-    measured = Confusion("x", classes, errors, sum(map(sum, errors)), 1, "l", {}, "s")
+    measured = Confusion("x", classes, errors)
     monkeypatch.setattr(confusions, "load", lambda _: measured)
     return computed("corrected", [{"scheme": "x", "class": c, "predicted": k, "labelled": n} for c, k, n in rows])
 

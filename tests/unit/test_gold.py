@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.search import REPO, store_of
-from torch_embers import resources
-from torch_embers.classify.labels import gold, wild
+from torch_embers import judgements, resources
+from torch_embers.classify.labels import bodies, gold, wild
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.errors import InputError
@@ -181,3 +181,36 @@ def test_a_file_of_something_else_is_one_clean_line(tmp_path: Path, content: byt
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"wild labels|wild\.jsonl holds no item"):
         wild.load(path)
+
+
+# ---- read by title and body ----------------------------------------------------------------------------------------
+
+
+def test_the_test_issues_are_200_and_hold_every_drawn_issue_that_was_kept_apart() -> None:
+    answers = bodies.load()
+    test = {answer.number for answer in answers if answer.part == "test"}
+    apart = {item.number for item in wild.load() if item.part != "development" and item.number}
+    assert (len(answers), len(test)) == (1_050, 200)
+    assert apart & {answer.number for answer in answers} <= test
+
+
+def test_two_readers_labelled_each_issue_and_a_third_where_they_differ() -> None:
+    [row] = judgements.ask("""
+        SELECT min(readers) AS least, max(readers) AS most FROM (
+            SELECT count(DISTINCT reader) AS readers FROM label_readings WHERE question = 'label:bug_type' GROUP BY item)""")
+    assert row == {"least": 2, "most": 3}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1,recent,test,22,issue,logical,,,crash,,1", "needs one decided answer"),
+        ("1,recent,test,22+decided,issue,logical,non_contiguous,,crash,,1", "line 2: memory_type 'non_contiguous'"),
+        ("1,elsewhere,test,22+decided,issue,logical,,,crash,,1", "line 2: source"),
+    ],
+)
+def test_a_row_that_is_no_answer_is_named(row: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "labels.csv"
+    file.write_text(f"{resources.data_file(bodies.FILE).read_text().partition(chr(10))[0]}\n{row}\n")
+    with pytest.raises(InputError, match=message):
+        bodies.load(file)

@@ -1,82 +1,119 @@
-"""The classifier of a question: what it learns, when it keeps silent, and what it refuses."""
+"""The classifier: what it reads of items, what is kept of it, and what it refuses."""
 
 from __future__ import annotations
 
+import json
 import shutil
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn")
-
-from labelled import embed, examples, items
-from torch_embers.classify.bundle import Bundle, shipped_folder
-from torch_embers.classify.learning.calibration import DIGITS, fit_temperature, logits, threshold_for
-from torch_embers.classify.learning.features import View, readable, table
-from torch_embers.classify.learning.folds import grouped_folds
-from torch_embers.classify.learning.kept import ModelError
-from torch_embers.classify.learning.model import Classifier, Settings
-from torch_embers.errors import InputError
+from torch_embers.classify import model as models
+from torch_embers.classify.features import Features, Item, Terms, legible
+from torch_embers.classify.model import About, Classifier, ModelError, of_parts
+from torch_embers.classify.text import ItemText
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
-@pytest.fixture(scope="module")
-def fitted() -> Classifier:
-    texts, labels = examples()
-    return Classifier("consequence").fit(items(texts), labels, range(len(texts)))
+def item(title: str, body: str = "", signs: tuple[str, ...] = (), votes: tuple[str, ...] = ()) -> Item:
+    return Item(ItemText(title, body, signs), votes)
 
 
-def test_probabilities_sum_to_one_and_are_the_same_every_time(fitted: Classifier) -> None:
-    texts = ["topk segfault on cpu", "something else entirely", ""]
-    first = fitted.predict_proba(items(texts))
-    assert first.sum(axis=1) == pytest.approx([1, 1, 1])
-    assert (first == fitted.predict_proba(items(texts))).all()
+ITEMS = [item("segfault in sort", "it dies", ("cpp",), ("title-crash",)), item("sort is slow", "", ("cpp",))]
+ABOUT: dict[str, Any] = {
+    "format": models.FORMAT,
+    "name": "made",
+    "embedding": "words@0",
+    "taxonomy": "",
+    "weights_sha256": "",
+    "questions": {
+        "consequence": {"classes": ["crash", "performance"], "temperature": 1, "trained_on": {}, "sources": {}}
+    },
+    "cuts": [
+        {"scheme": "consequence", "value": "crash", "confidence": level, "probability": cut, "measured": []}
+        for level, cut in (("medium", 0.5), ("high", 0.8))
+    ],
+    "held_out": {"consequence": {"o/r#1": [0.2, 0.8]}},
+    "confusion": {},
+}
 
 
-def test_it_abstains_below_its_threshold_and_says_what_it_would_have_said(fitted: Classifier) -> None:
-    doubtful = replace(fitted, threshold=0.9999)
-    [column], _, [given] = doubtful.answers(doubtful.predict_proba(items(["tensor"])))
-    assert not given
-    assert doubtful.classes[column] in fitted.classes
+@pytest.fixture
+def made() -> Classifier:
+    """A classifier that knows two words: one of crashes, one of performance."""
+    features = Features.learned(ITEMS, ["title-crash"], 2)
+    weights = np.zeros((features.width, 2), np.float32)
+    for name, column in (("segfault", 0), ("slow", 1)):
+        weights[[place for place, term in enumerate(features.names) if term == name], column] = 2
+    parts = {"title_rarity": features.title.rarity, "word_rarity": features.words.rarity}
+    told = {"title_terms": features.title.terms, "words": features.words.terms, "marks": features.marks, "dim": 2}
+    about = About.model_validate_json(json.dumps(ABOUT | told))
+    found = of_parts(about, {"weights": weights, "intercepts": np.zeros(2, np.float32), **parts})
+    digest = models.digest(models.weight_bytes(found))
+    return of_parts(
+        about.model_copy(update={"weights_sha256": digest}),
+        {"weights": found.weights, "intercepts": found.intercepts, **parts},
+    )
 
 
-def test_the_temperature_is_that_of_the_logits() -> None:
-    rng = np.random.default_rng(0)
-    honest = rng.dirichlet([0.3] * 3, 4_000)
-    truth = np.array([rng.choice(3, p=row) for row in honest])
-    sharper = honest**2 / (honest**2).sum(axis=1, keepdims=True)
-    made = fit_temperature(sharper, truth, np.ones(len(truth), dtype=bool))
-    again = made.predict_proba(logits(sharper))
-    assert again == pytest.approx(honest, abs=0.05), "twice as sharp: the square root is honest again"
+def rows(made: Classifier, *items: Item) -> list[Any]:
+    nothing = np.zeros((len(items), 2), np.float32)
+    return made.features.rows(items, nothing, nothing)
 
 
-def test_a_threshold_is_set_only_where_exact_tests_in_a_fixed_order_pass() -> None:
-    sure = np.linspace(1, 0.5, 200)
-    assert threshold_for(sure, np.ones(200, dtype=bool), 0.9) == 0.5
-    assert threshold_for(sure[:29], np.ones(29, dtype=bool), 0.9) == pytest.approx(sure[28], abs=1e-6)
-    assert threshold_for(sure[:28], np.ones(28, dtype=bool), 0.9) == np.inf, "28 of 28 may be nine of ten"
-    assert threshold_for(sure, np.arange(200) % 10 != 9, 0.9) == np.inf, "nine of ten is no lower bound of 0.9"
-    assert sure[115] < threshold_for(sure, np.arange(200) < 100, 0.9) < sure[95]
-    assert threshold_for(sure, np.arange(200) > 5, 0.9) == np.inf, "the surest are wrong: the others are not tested"
+def test_words_of_titles_and_bodies_signs_and_votes_have_columns_of_their_own() -> None:
+    features = Features.learned(ITEMS, ["title-crash"], 2)
+    assert "segfault in" in features.title.terms
+    assert "dies" not in features.title.terms
+    assert features.marks == ("cpp", "title-crash")
+    [one] = features.rows(ITEMS[:1], np.ones((1, 2), np.float32), np.full((1, 2), 3, np.float32))
+    assert one.values[-4:].tolist() == [1, 1, 3, 3]
+    assert {features.names[place] for place in one.places[:-4]} >= {"segfault in", "sort", "cpp", "title-crash"}
 
 
-@pytest.mark.parametrize("lowest", [0.6, 0.57, 0.6180339887, 0.6000009999, 2 / 3])
-def test_the_answer_that_sets_a_threshold_reaches_it_also_when_it_was_saved(lowest: float) -> None:
-    threshold = threshold_for(np.array([0.99] * 99 + [lowest]), np.ones(100, dtype=bool), 0.9)
-    assert lowest - 2e-6 < threshold <= min(lowest, round(lowest, DIGITS))
+def test_rare_terms_weigh_more_and_a_text_has_length_one() -> None:
+    terms = Terms.learned(["a1 bb", "bb cc", "bb"], 1, 1, 10)
+    found = terms.weigher()("bb a1 bb")
+    weights = dict(zip(np.array(terms.terms)[found.places], found.values, strict=True))
+    assert np.linalg.norm(found.values) == pytest.approx(1)
+    assert weights["a1"] > weights["bb"] / 1.7, "once and rare against twice and everywhere"
+    assert Terms.learned(["bb cc", "bb"], 1, 2, 10).terms == ("bb",)
 
 
-def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: Classifier) -> None:
-    vectors = embed(["segfault", "", " \n"])
-    vectors[0] = np.nan
-    asked = items(["segfault", "", " \n"], vectors)
-    assert not readable(asked).any()
-    assert fitted.predict_proba(asked) == pytest.approx(np.full((3, 3), 1 / 3))
-    assert fitted.predict_proba(items([], np.zeros((0, 64), np.float32))).shape == (0, 3)
+def test_probabilities_sum_to_one_and_do_not_depend_on_other_items(made: Classifier) -> None:
+    items = [item("segfault"), item("slow"), item("")]
+    together = made.probabilities(rows(made, *items))["consequence"]
+    assert together.sum(axis=1) == pytest.approx([1, 1, 1])
+    assert together[0, 0] > 0.8 > 0.5 == together[2, 0]
+    alone = [made.probabilities(rows(made, one))["consequence"][0] for one in items]
+    assert np.array_equal(np.array(alone), together)
+    assert made.probabilities([])["consequence"].shape == (0, 2)
+
+
+def test_the_words_that_spoke_for_a_class_are_named(made: Classifier) -> None:
+    [row] = rows(made, item("segfault in sort", "it dies"))
+    assert {reason.term for reason in made.terms(row, "consequence", "crash", 5)} == {"segfault"}
+    assert made.terms(row, "consequence", "performance", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "probability", "level"),
+    [
+        ("crash", 0.9, "high"),
+        ("crash", 0.8, "high"),
+        ("crash", 0.79, "medium"),
+        ("crash", 0.4, "low"),
+        ("hang", 1, "low"),
+    ],
+)
+def test_a_label_is_as_sure_as_the_highest_cut_that_it_reaches(
+    made: Classifier, value: str, probability: float, level: str
+) -> None:
+    assert made.confidence("consequence", value, probability) == level
 
 
 @pytest.mark.parametrize(
@@ -87,79 +124,78 @@ def test_nothing_is_said_of_empty_texts_and_broken_vectors(fitted: Classifier) -
         ("Größe von `torch.Tensor` falsch", True),
         ("segfault 段错误", True),
         ("21250 2", True),
+        (" \n", False),
     ],
 )
 def test_of_a_text_mostly_in_a_script_that_nothing_was_learned_in_nothing_is_said(text: str, read: bool) -> None:
-    assert readable(items([text])).tolist() == [read]
+    assert legible(text) is read
 
 
-def test_less_certain_labels_count_less() -> None:
-    texts = ["gather", "gather", "gather", "sort", "gather", "topk"] * 4
-    labels = ["crash", "crash", "crash", "crash", "hang", "hang"] * 4
-    settings, asked = Settings(views=(View("word"),), folds=0), table(["gather"])
-    plain, weighted = (
-        Classifier("c", settings).fit(table(texts), labels, weights=weights).predict_proba(asked)[0, 1]
-        for weights in (None, [0.01, 0.01, 0.01, 1.0, 1.0, 1.0] * 4)
-    )
-    assert weighted > 0.8 > plain
+# ---- kept ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_saved_answers_alike(made: Classifier, tmp_path: Path) -> None:
+    made.save(tmp_path / "m", {"README.md": b"card"})
+    again = models.load(tmp_path / "m")
+    assert again.version == made.version
+    assert again.held_out("consequence", "o/r", 1) == (0.2, 0.8)
+    assert again.held_out("consequence", "o/r", 2) is None
+    one = rows(made, item("segfault"))
+    assert again.probabilities(one)["consequence"] == pytest.approx(made.probabilities(one)["consequence"], abs=1e-3)
+
+
+def without_a_class(about: dict[str, Any]) -> None:
+    about["questions"]["consequence"]["classes"] = ["crash"]
+
+
+def short_answers(about: dict[str, Any]) -> None:
+    about["held_out"]["consequence"]["o/r#1"] = [1.0]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        ({"labels": ["a"] * 75}, "at least two classes"),
-        ({"labels": ["a"] * 3}, "75 items, 3 labels"),
-        ({"groups": [0] * 75}, "groups"),
-        ({"groups": [0, 1]}, "75 items"),
-        ({"weights": [0.0] * 75}, "positive"),
-        ({"weights": [float("nan")] * 75}, "positive"),
-        ({"items": lambda texts: items(texts, np.full((75, 4), np.nan, dtype=np.float32))}, "no numbers"),
-        ({"items": lambda texts: items(texts, np.zeros((3, 4), dtype=np.float32))}, "differ in number"),
-        ({"items": lambda texts: items(texts, np.zeros(75, dtype=np.float32))}, "matrix"),
-        ({"items": table}, "vector:text"),
+        without_a_class,
+        short_answers,
+        lambda about: about.update(format=99),
+        lambda about: about.update(weights_sha256="0" * 64),
+        lambda about: about.pop("words"),
+        lambda about: about.update(words=[]),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused(change: dict[str, object], said: str) -> None:
-    texts, labels = examples()
-    given = {"labels": labels, "groups": range(75), **change}
-    make = given.pop("items", items)
-    with pytest.raises(InputError, match=said):
-        Classifier("c").fit(make(texts), **given)
+def test_parts_that_do_not_fit_are_refused(
+    made: Classifier, tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    made.save(tmp_path, {})
+    about = json.loads((tmp_path / models.FILE).read_text())
+    change(about)
+    (tmp_path / models.FILE).write_text(json.dumps(about))
+    with pytest.raises(ModelError, match="train the classifier again"):
+        models.load(tmp_path)
 
 
-def test_use_before_learning_and_vectors_of_another_embedder_are_refused(fitted: Classifier) -> None:
-    with pytest.raises(InputError, match="not learned"):
-        Classifier("c").predict_proba(items(["x"]))
-    with pytest.raises(InputError, match="another embedder"):
-        fitted.predict_proba(items(["x"], np.zeros((1, 7), dtype=np.float32)))
+@pytest.mark.parametrize("body", [b"", b"PK\x03\x04", b"\x80\x04K\x01."])
+def test_weights_that_are_no_arrays_are_refused(made: Classifier, tmp_path: Path, body: bytes) -> None:
+    made.save(tmp_path, {})
+    about = json.loads((tmp_path / models.FILE).read_text()) | {"weights_sha256": models.digest(body)}
+    (tmp_path / models.FILE).write_text(json.dumps(about))
+    (tmp_path / models.WEIGHTS).write_bytes(body)
+    with pytest.raises(ModelError, match="damaged"):
+        models.load(tmp_path)
 
 
-# ---- folds ---------------------------------------------------------------------------------------------------------
+def test_no_folder_and_a_place_that_is_taken_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="holds no classifier"):
+        models.load(tmp_path / "nowhere")
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(ModelError, match="taken is no folder"):
+        models.check_target(tmp_path / "taken")
 
 
-def test_folds_keep_groups_whole_and_cover_everything_once() -> None:
-    labels, groups = ["a", "b", "b"] * 20, [place // 3 for place in range(60)]
-    made = grouped_folds(labels, groups, 5, seed=1)
-    assert len(made) == 5
-    assert sorted(np.concatenate([split.test for split in made]).tolist()) == list(range(60))
-    for split in made:
-        assert not {groups[row] for row in split.train} & {groups[row] for row in split.test}
-    again = grouped_folds(labels, groups, 5, seed=1)
-    assert [split.test.tolist() for split in made] == [split.test.tolist() for split in again]
-
-
-@pytest.mark.parametrize(
-    ("labels", "groups", "folds"), [(["a"], [1, 2], 5), (["a", "b"], [1, 2], 1), ([], [], 5), (["a", "b"], [1, 1], 5)]
-)
-def test_folds_that_cannot_be_made_are_refused(labels: list[str], groups: list[int], folds: int) -> None:
-    with pytest.raises(InputError):
-        grouped_folds(labels, groups, folds)
-
-
-@pytest.mark.parametrize("name", sorted(path.name for path in shipped_folder().iterdir()))
-def test_a_shipped_classifier_with_another_byte_is_refused(tmp_path: Path, name: str) -> None:
-    shutil.copytree(shipped_folder(), tmp_path / "model")
-    content = (tmp_path / "model" / name).read_bytes()
-    (tmp_path / "model" / name).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
-    with pytest.raises(ModelError, match=name):
-        Bundle.load(tmp_path / "model")
+def test_the_shipped_weights_with_another_byte_are_refused(tmp_path: Path) -> None:
+    shutil.copytree(models.shipped_folder(), tmp_path / "model")
+    place = tmp_path / "model" / models.WEIGHTS
+    content = place.read_bytes()
+    place.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    with pytest.raises(ModelError, match=models.WEIGHTS):
+        models.load(tmp_path / "model")

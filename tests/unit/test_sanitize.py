@@ -60,3 +60,16 @@ def test_sarif_has_the_level_of_the_severity():
     found = Finding("layout", "aten.add", "out", "broken_promise", "strides changed", line="a.py:3")
     (result,) = sanitize.sarif([found])["runs"][0]["results"]
     assert (result["level"], result["ruleId"]) == ("warning", "layout/broken_promise")
+
+
+def test_an_interpreter_without_torch_is_one_line_that_says_what_to_install(tmp_path, monkeypatch, capfd):
+    (tmp_path / "torch.py").write_text("raise ImportError('libtorch.so:\\nno such file')", encoding="utf-8")
+    (tmp_path / "script.py").write_text("print('started')", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(InputError) as refused:
+        sanitize.sanitize(tmp_path / "script.py")
+    said = str(refused.value)
+    assert "libtorch.so: no such file" in said
+    assert "pip install torch" in said
+    assert "\n" not in said
+    assert capfd.readouterr() == ("", "")

@@ -37,6 +37,7 @@ frame #0: c10::Error
 
 def test_numbers_addresses_and_paths_are_taken_out_of_messages() -> None:
     assert normalise("bad 3.5e-3 at 0x7ffee1 in /usr/lib/python3/x.py\n  twice") == "bad N at 0xADDR in PATH twice"
+    assert normalise("in /0//0/0") == "in PATH", "also with a slash twice"
     assert normalise("shapes cannot be multiplied (1x10 and 100x50)") == "shapes cannot be multiplied (NxN and NxN)"
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torch_embers import resources
-from torch_embers.classify.text import Cleaner, bracket_tags, clean, model_text, title_text
+from torch_embers.classify.text import Cleaner, bracket_tags, clean, model_text, read, title_text
 from torch_embers.errors import InputError
 
 SAID = "The gradient is wrong for a strided input, and nothing warns about it."
@@ -254,20 +254,39 @@ def test_bracket_tags_are_kept_apart(title: str, tags: tuple[str, ...], rest: st
     assert bracket_tags(title) == (tags, rest)
 
 
-def test_variants_read_more_and_more() -> None:
-    arguments = ("[MPS] `x` fails, see #12", "## 🐛 Bug\n" + SAID, ["> old\n\nIt works here.", "cc @a", "Same."])
-    assert model_text(*arguments, variant="title") == "[MPS] x fails, see #N"
-    assert model_text(*arguments) == f"[MPS] x fails, see #N\n{SAID}"
-    assert model_text(*arguments, variant="thread") == f"[MPS] x fails, see #N\n{SAID}\nIt works here.\nSame."
-    assert model_text(*arguments, variant="title", tags=False) == "x fails, see #N"
-    assert model_text("", None) == ""
-    with pytest.raises(InputError, match="no text variant 'all'"):
-        model_text("x", None, variant="all")
+def test_a_text_is_the_title_and_the_cleaned_body() -> None:
+    assert model_text("[MPS] `x` fails, see #12", f"## 🐛 Bug\n{SAID}") == f"[MPS] x fails, see #N\n{SAID}"
+    assert model_text("x", None) == "x"
+    assert len(model_text("x", "words of a body " * 9_000)) <= Cleaner.load().limits.thread_chars
 
 
-def test_a_thread_has_a_limit() -> None:
-    limit = Cleaner.load().limits.thread_chars
-    assert len(model_text("x", None, [f"{chr(97 + n % 26)} says word " * 400 for n in range(90)], "thread")) <= limit
+def test_a_classifier_reads_prose_the_last_errors_and_signs_of_the_body() -> None:
+    body = """## 🐛 Bug
+It fails with float16 on CUDA.
+```python
+import torch
+torch.ones(3, device="cuda").half()
+```
+```
+Traceback (most recent call last):
+  File "a.py", line 1, in <module>
+ValueError: first
+RuntimeError: the last one
+```
+"""
+    found = read("[MPS] x fails", body)
+    assert found.title == "[MPS] x fails"
+    assert found.body == "ValueError: first\nRuntimeError: the last one\nIt fails with float16 on CUDA."
+    assert {"body", "form-bug", "python", "traceback", "error:runtimeerror", "dtype:float16", "place:cuda"} <= set(
+        found.signs
+    )
+    assert found.words == f"{found.title}\n{found.body}"
+    assert len(read("x", "words of a body. " * 900).body) == Cleaner.load().limits.prose_chars
+
+
+def test_an_item_without_a_body_is_read_by_its_title() -> None:
+    assert read("x fails", None) == read("x fails", "") == ("x fails", "", ())
+    assert read("x fails", None).words == "x fails"
 
 
 # --- any text
@@ -291,12 +310,10 @@ def test_cleaning_never_fails_and_never_grows(text: str, reply: bool) -> None:
     assert all(line and line == " ".join(line.split()) for line in cleaned.split("\n") if cleaned)
 
 
-VARIANTS = st.sampled_from(["title", "title_body", "thread"])
-
-
-@given(st.text(max_size=80), ANY_TEXT | st.none(), st.lists(ANY_TEXT, max_size=3), VARIANTS)
-def test_model_text_is_always_printable_text(title: str, body: str | None, comments: list[str], variant: str) -> None:
-    text = model_text(title, body, comments, variant)
+@given(st.text(max_size=80), ANY_TEXT | st.none())
+def test_model_text_is_always_printable_text(title: str, body: str | None) -> None:
+    text = model_text(title, body)
+    assert read(title, body).words.startswith(title_text(title))
     assert "\x00" not in text
     text.encode("utf-8")
     assert text.startswith(title_text(title))

@@ -1,7 +1,7 @@
 """The three steps from a mined database to the encoder in models/.
 
     python tools/encoder pairs --database DATABASE --benchmarks FOLDER pairs.json
-    python tools/encoder train pairs.json '{"most": {"fix": 600, ...}}' FOLDER     (extra tune)
+    python tools/encoder train pairs.json '{"most": {"fix": 600, ...}}' FOLDER     (extra encoder)
     python tools/encoder export FOLDER SHARE models/tracker-encoder
 
 The database holds merged pull requests (`embers mine --source git` or `--source jsonl`), issues and maintainers'
@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_embers.classify.embedding import weights
 from torch_embers.store.store import Store
 
+from . import weights
 from .excluded import measured_numbers
 from .export import export
 from .pairs import make

@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
-from torch_embers.classify.text import model_text
+from torch_embers.classify.text import model_text, title_text
 
 from .excluded import Excluded, words
 
@@ -67,7 +67,7 @@ class Entry:
     @property
     def read(self) -> str:
         """Title as the encoder reads it."""
-        return model_text(self.title, None, variant="title")
+        return title_text(self.title)
 
 
 def place(key: object) -> float:
@@ -77,7 +77,7 @@ def place(key: object) -> float:
 
 def beginning(body: str | None) -> str:
     """The first sentences of a body, without forms and signatures; empty where little is left."""
-    cleaned = model_text("", body, variant="title_body")
+    cleaned = model_text("", body)
     lines = [line.removeprefix("Summary:").strip() for line in cleaned.split("\n")]
     said = " ".join(line for line in lines if not _SIGNATURES.match(line))[:BODY_CHARS]
     return said if len(said) >= LEAST_BODY else ""

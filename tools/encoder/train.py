@@ -13,11 +13,13 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from datasets import Dataset
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import CoSENTLoss, MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.training_args import BatchSamplers
 
-from torch_embers.classify.embedding import contrast, torch_embedder
+from . import contrast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,7 +79,8 @@ def _class_pairs(rows: Sequence[Sequence[str]], most: int, drawn: np.random.Gene
 
 def train(base: Path, made: Mapping[str, Any], recipe: Recipe, target: Path, threads: int) -> float:
     """Tune, and save the model in ``target``; returns the seconds that it took."""
-    model = torch_embedder.load(base, threads)
+    torch.set_num_threads(threads)
+    model = SentenceTransformer(str(base), device="cpu", local_files_only=True)
     model.max_seq_length = recipe.tokens
     contrast.freeze(model, recipe.frozen)
     found = datasets(made, recipe)

@@ -1,1 +1,1 @@
-"""Labelling by hand at the terminal."""
+"""`embers data label`: sheets of items that people label, and checks of labelling rules."""

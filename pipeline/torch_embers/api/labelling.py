@@ -25,8 +25,8 @@ def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame
         model: folder of a classifier; without it the one that ships with embers.
 
     Returns:
-        One row per text and answered scheme: ``text`` (position from 0), ``scheme``, ``value`` (empty where the
-        classifier abstains), ``likeliest``, ``probability`` (0 to 1), ``abstained``.
+        One row per text and scheme that applies: ``text`` (position from 0), ``scheme``, ``value``, ``probability`` (0
+        to 1), ``confidence`` (high, medium or low).
 
     Raises:
         MissingPackageError: the extra ``classify`` is not installed.
@@ -39,11 +39,8 @@ def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame
     packages.require("classify", "classification needs")
     from torch_embers.classify.command import label_texts
 
-    labels = [
-        (one.place, one.scheme, one.value, one.likeliest, one.probability, not one.given)
-        for one in label_texts(texts, model)
-    ]
-    return pd.DataFrame(labels, columns=["text", "scheme", "value", "likeliest", "probability", "abstained"])
+    labels = [(one.place, one.scheme, one.value, one.probability, one.confidence) for one in label_texts(texts, model)]
+    return pd.DataFrame(labels, columns=["text", "scheme", "value", "probability", "confidence"])
 
 
 def _check(texts: Any) -> None:

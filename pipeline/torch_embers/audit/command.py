@@ -9,9 +9,13 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from torch_embers.audit import ignores
+from torch_embers.audit.facts import shown_in
+from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
 from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
@@ -19,10 +23,11 @@ from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.audit.known import Bug, Known, Severity, Spelling
+    from torch_embers.audit.facts import Facts, Shown
+    from torch_embers.audit.known import Bug, Known, Rule, Severity
     from torch_embers.repro.torch_names import Dynamic, Use
 
-Nearness = Literal["calls", "may call", "not narrowed"]
+Confidence = Literal["high", "possible", "not narrowed"]
 """How sure it is that the code can meet the bug; ``not narrowed`` where no code was given."""
 LARGEST = 4 << 20
 """Bytes of a file that is read: generated code beyond that tells nothing about what a person wrote."""
@@ -41,34 +46,21 @@ _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+
 _ASK = "import importlib.metadata as m; print(m.version('torch'))"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A line of the audited code."""
-
-    file: Path
-    line: int
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A bug of the release that the audited code can meet.
+    """A bug of the release that the audited code can meet; one bug has a finding per confidence.
 
     Attributes:
-        nearness: ``calls``: a function or class of torch by its full name, or a method that plain Python objects lack,
-            with what the bug needs in the same file; ``may call``: by a name that other objects have, or without that.
+        confidence: ``high``: the arguments in the text can meet the bug; ``possible``: it depends on what no text
+            shows, or the called object is not known.
         places: where, in order.
         used: the names that the code uses.
     """
 
     bug: Bug
-    nearness: Nearness
+    confidence: Confidence
     places: tuple[Place, ...]
     used: tuple[str, ...]
-
-    @property
-    def is_shown(self) -> bool:
-        """Whether the text shows the call and what the bug needs beside it; the numbers stay open."""
-        return self.nearness == "calls" and self.bug.spelling.is_conditional
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +71,61 @@ class Audited:
         asked: the version that was asked for.
         subject: what was audited, in words; empty where no code was given.
         known: what was measured on it.
-        findings: the worst first.
+        findings: high ones first, of each kind the worst first.
+        ignored: places that do not count, with the reason.
+        expired: comments whose day is over, each with what it was about.
         not_met: bugs of the release that the code was not seen to use.
         intended: findings that were left out because maintainers call the behaviour intended.
         files: files that were read.
         files_with_torch: of these, those that import torch; in a folder or package without any nothing is found.
         unread: files that could not be, with the reason.
         dynamic: places whose names are made at run time.
+        lines: the text of the files with findings.
     """
 
     asked: str
     subject: str
     known: Known
     findings: tuple[Finding, ...]
+    ignored: tuple[Ignored, ...]
+    expired: tuple[str, ...]
     not_met: tuple[Bug, ...]
     intended: int
     files: int
     files_with_torch: int
     unread: Mapping[Path, str]
     dynamic: Sequence[tuple[Path, Dynamic]]
+    lines: Mapping[Path, Sequence[str]]
+
+    @property
+    def high(self) -> list[Finding]:
+        """The findings that the text shows."""
+        return [finding for finding in self.findings if finding.confidence == "high"]
 
 
-def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended: bool = False) -> Audited:
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a project has accepted, and the day of the audit.
+
+    Attributes:
+        cases: names of cases that count nowhere, as ``--ignore`` gave them.
+        baseline: file with findings that do not count.
+        today: the day on which comments hold or are over; None: the present one.
+    """
+
+    cases: frozenset[str] = frozenset()
+    baseline: Path | None = None
+    today: date | None = None
+
+
+def audit(
+    targets: Sequence[str],
+    version: str,
+    device: str = "cpu",
+    *,
+    intended: bool = False,
+    accepted: Accepted | None = None,
+) -> Audited:
     """Audit code against what was measured on a release.
 
     Args:
@@ -108,6 +133,7 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
         version: of torch.
         device: cpu, cuda or mps.
         intended: also tell what maintainers call intended or superseded.
+        accepted: what does not count.
 
     Raises:
         InputError: no such file or package, nothing to read in it, or nothing was measured on the version or device.
@@ -127,12 +153,15 @@ def audit(targets: Sequence[str], version: str, device: str = "cpu", *, intended
         version,
         device,
         intended=intended,
+        accepted=accepted,
         unread=unread,
         wholes=wholes,
         subject=", ".join(Path(target).resolve().name for target in targets),
     )
     if targets and not done.files:
         path, why = next(iter(done.unread.items()))
+        if not any(path.suffix in FORMS for path in done.unread):
+            raise InputError(f"nothing to read here: {path} is no Python: {why}")
         raise InputError(f"none of {len(done.unread)} files could be read: {path}: {why}")
     return done
 
@@ -143,6 +172,7 @@ def audit_texts(
     device: str = "cpu",
     *,
     intended: bool = False,
+    accepted: Accepted | None = None,
     unread: Mapping[Path, str] | None = None,
     wholes: Sequence[Sequence[Path]] = (),
     subject: str = "",
@@ -154,6 +184,7 @@ def audit_texts(
         version: of torch.
         device: cpu, cuda or mps.
         intended: also tell what maintainers call intended or superseded.
+        accepted: what does not count.
         unread: files that could not be read, with the reason.
         wholes: files that make up a folder or package; where none of its files imports torch, nothing is found in it.
         subject: what the texts are, in words.
@@ -165,14 +196,17 @@ def audit_texts(
     told = [bug for bug in known.bugs if intended or bug.standing not in INTENDED]
     refused = dict(unread or {})
     read: dict[Path, Uses] = {}
+    shown: list[tuple[Path, Shown]] = []
     for path, text in (texts or {}).items():
         try:
             uses = uses_of(text)
+            calls = shown_in(uses.tree) if uses.imports_torch else []
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             refused[path] = _reason(error)
             continue
         if uses.imports_torch or not uses.imports_arrays:
             read[path] = uses
+            shown += [(path, call) for call in calls]
     if texts is None:
         met = [Finding(bug, "not narrowed", (), ()) for bug in told]
     else:
@@ -185,19 +219,71 @@ def audit_texts(
         }
         index = _index({path: uses for path, uses in read.items() if path not in apart})
         arguments = {path: uses.arguments for path, uses in read.items() if path not in apart}
-        met = [finding for bug in told if (finding := _finding(bug, index, arguments)) is not None]
+        by_name: dict[str, list[tuple[Path, Shown]]] = {}
+        for path, call in shown:
+            if path not in apart:
+                by_name.setdefault(call.name, []).append((path, call))
+        met = [finding for bug in told for finding in _findings(bug, index, arguments, by_name)]
+    lines = {path: text.splitlines() for path, text in (texts or {}).items()}
+    counted, ignored, expired = _accepted(met, texts or {}, lines, accepted or Accepted())
     return Audited(
         asked=version,
         subject="" if texts is None else subject or "code",
         known=known,
-        findings=tuple(sorted(met, key=_order)),
+        findings=tuple(sorted(counted, key=_order)),
+        ignored=tuple(sorted(ignored)),
+        expired=tuple(expired),
         not_met=tuple(bug for bug in told if bug not in [finding.bug for finding in met]),
         intended=len(known.bugs) - len(told),
         files=len([path for path in texts or () if path not in refused]),
         files_with_torch=sum(uses.imports_torch for uses in read.values()),
         unread=refused,
         dynamic=[(path, place) for path, uses in read.items() for place in uses.dynamic],
+        lines=lines,
     )
+
+
+def _accepted(
+    met: Sequence[Finding], texts: Mapping[Path, str], lines: Mapping[Path, Sequence[str]], accepted: Accepted
+) -> tuple[list[Finding], list[Ignored], list[str]]:
+    """The findings that count, the places that do not, and comments that are over."""
+    today = accepted.today or datetime.now(UTC).date()
+    comments = {path: ignores.comments(path, texts[path]) for path in {at.file for one in met for at in one.places}}
+    known = ignores.read_baseline(accepted.baseline) if accepted.baseline else None
+    counted, ignored, expired = [], [], []
+    for finding in met:
+        case, kept = finding.bug.case.name, []
+        for place in finding.places:
+            comment = comments[place.file].get(place.line)
+            reason = "--ignore" if case in accepted.cases else ""
+            if comment and case in comment.cases:
+                if comment.until is None or comment.until >= today:
+                    reason = comment.reason
+                else:
+                    expired.append(f"{place.file}:{place.line}: the comment that ignores {case} ended {comment.until}")
+            in_source = bool(reason) and reason != "--ignore"
+            if not reason and known is not None and accepted.baseline:
+                found = ignores.key(case, place, lines, accepted.baseline)
+                if known[found] > 0:
+                    known[found] -= 1
+                    reason = f"in {accepted.baseline.name}"
+            if reason:
+                ignored.append(Ignored(case, place, reason, in_source))
+            else:
+                kept.append(place)
+        if kept or not finding.places:
+            counted.append(replace(finding, places=tuple(kept)))
+    return counted, ignored, expired
+
+
+def write_baseline(done: Audited, path: Path) -> int:
+    """Write what was found as a baseline; the number of places.
+
+    Raises:
+        InputError: the file cannot be written.
+    """
+    places = [(finding.bug.case.name, place) for finding in done.findings for place in finding.places]
+    return ignores.write_baseline(path, (ignores.key(case, place, done.lines, path) for case, place in places))
 
 
 def _may_have_torch(path: Path, read: Mapping[Path, Uses], unread: Mapping[Path, str]) -> bool:
@@ -214,13 +300,9 @@ def _reason(error: Exception) -> str:
 
 
 def reaches(done: Audited, severity: Severity) -> bool:
-    """Whether ordinary inputs can meet a bug this severe: the code shows what it needs, or no code was given."""
+    """Whether a finding is high and its bug this severe."""
     bad = SEVERITIES[: SEVERITIES.index(severity) + 1]
-    return any(
-        one.bug.severity in bad and (one.is_shown or one.nearness == "not narrowed")
-        for one in done.findings
-        if one.bug.spelling.input == "ordinary"
-    )
+    return any(finding.bug.severity in bad for finding in done.high)
 
 
 def installed_version(python: Path | None = None) -> str:
@@ -269,7 +351,7 @@ def _files(target: str, unread: dict[Path, str]) -> list[Path]:
         below[:] = [name for name in below if name not in (*SKIPPED, *BUILT, *links) and not name.startswith(".")]
         found += [Path(folder, name) for name in names if name.endswith(FORMS) and Path(folder, name).is_file()]
     if not found:
-        raise InputError(f"{target}: no Python file in it")
+        raise InputError(f"{target}: nothing to read here: it holds no Python file and no notebook")
     return found
 
 
@@ -296,7 +378,10 @@ def _text(path: Path) -> str:
         raise ValueError(f"larger than {LARGEST >> 20} MiB")
     content = path.read_bytes()
     if path.suffix != ".ipynb":
-        return importlib.util.decode_source(content)
+        try:
+            return importlib.util.decode_source(content)
+        except LookupError as error:  # `# coding: hex` and its kind encode no text
+            raise ValueError(str(error)) from error
     try:
         cells = json.loads(content)["cells"]
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -328,66 +413,102 @@ def _index(read: Mapping[Path, Uses]) -> Index:
     return index
 
 
-def _finding(bug: Bug, index: Index, arguments: Mapping[Path, frozenset[str]]) -> Finding | None:
-    """What of the code can meet a bug; None where nothing can."""
-    spelling = bug.spelling
-    met = [
-        (path, use)
-        for api in spelling.apis
-        for name in spellings(api)
-        for path, use in index.get(name, ())
-        if _may_meet(use, spelling)
+def _findings(
+    bug: Bug,
+    index: Index,
+    arguments: Mapping[Path, frozenset[str]],
+    shown: Mapping[str, Sequence[tuple[Path, Shown]]],
+) -> list[Finding]:
+    """What of the code can meet a bug: what the arguments show, and what else is possible."""
+    names = sorted({name for api in bug.apis for name in spellings(api)})
+    high = [
+        (Place(path, call.line), call.name.removesuffix("()"))
+        for name in names
+        for form in (name, f"{name}()")
+        for path, call in shown.get(form, ())
+        if shows(call, bug.rule)
     ]
-    near = _files_with(bug.conditions, index, arguments)
-    sure = [(path, use) for path, use in met if _is_certain(use, spelling)]
-    calls = [(path, use) for path, use in sure if not _taken_away(use, spelling)]
-    calls = [(path, use) for path, use in calls if not bug.conditions or path in near]
-    # a name that other objects have counts only where what the bug needs is somewhere in the program
-    may_call = [(path, use) for path, use in met if (path, use) in sure or not bug.conditions or near]
-    shown = calls or may_call
-    if not shown:
-        return None
-    return Finding(
-        bug=bug,
-        nearness="calls" if calls else "may call",
-        places=tuple(sorted({Place(path, use.line) for path, use in shown})),
-        used=tuple(sorted({use.name for _, use in shown})),
+    sure = {place for place, _ in high}
+    sure |= {
+        Place(path, call.line) for name in names for path, call in shown.get(name, ()) if _excludes(call, bug.rule)
+    }
+    near = not bug.conditions or _is_used(bug.conditions, index, arguments)
+    possible = [
+        (Place(path, use.line), name)
+        for name in names
+        for path, use in index.get(name, ())
+        # a name that other objects have counts only where what the bug needs is somewhere in the program
+        if (near or _is_torch(use)) and _may_meet(use, bug.rule) and Place(path, use.line) not in sure
+    ]
+    kinds: list[tuple[Confidence, list[tuple[Place, str]]]] = [("high", high), ("possible", possible)]
+    return [
+        Finding(bug, confidence, tuple(sorted({place for place, _ in met})), tuple(sorted({name for _, name in met})))
+        for confidence, met in kinds
+        if met
+    ]
+
+
+def shows(call: Shown, rule: Rule) -> bool:
+    """Whether the text shows that the arguments of a call can meet a bug."""
+    if (rule.gradient and not call.tracked) or any(call.of(name) for name in rule.unless):
+        return False
+    given = frozenset().union(*(facts for _, facts in call.arguments))
+    return "cuda" not in given and any(_has(call, needed) for needed in rule.needs)
+
+
+def _excludes(call: Shown, rule: Rule) -> bool:
+    """Whether a constant of the call is not the one that a bug needs."""
+    return bool(rule.needs) and all(
+        any(_is_another_constant(call.of(place) or frozenset(), wanted) for place, wanted in needed.items())
+        for needed in rule.needs
     )
 
 
-def _may_meet(use: Use, spelling: Spelling) -> bool:
+def _is_another_constant(facts: Facts, wanted: Sequence[str]) -> bool:
+    constants = {fact for fact in wanted if fact.startswith("=")}
+    given = {fact for fact in facts if fact.startswith("=")}
+    return bool(constants and given) and not given & constants
+
+
+def _has(call: Shown, needed: Mapping[str, Sequence[str]]) -> bool:
+    return all(_meets(call.of(place) or frozenset(), wanted) for place, wanted in needed.items())
+
+
+def _meets(facts: Facts, wanted: Sequence[str]) -> bool:
+    """Whether an argument has one of some facts, and none that must be missing.
+
+    Half of a causal mask is open, so it hides no row.
+    """
+    missing = {fact.removeprefix("not ") for fact in wanted if fact.startswith("not ")}
+    needed = {fact for fact in wanted if not fact.startswith("not ")}
+    met = facts & needed - ({"-inf", "added -inf", "bool"} if "triangular" in facts else set())
+    return not facts & missing and (bool(met) or not needed)
+
+
+def _may_meet(use: Use, rule: Rule) -> bool:
     """Whether nothing in the file shows that a use cannot be one that the bug needs."""
-    if spelling.tensor and use.plain:
+    if rule.tensor and use.plain:
         return False
-    return not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is not False
+    return not rule.keyword or use.gives(rule.keyword, rule.value, rule.position) is not False
 
 
-def _taken_away(use: Use, spelling: Spelling) -> bool:
-    """Whether the call shows something that mostly takes the bug away."""
-    given = {f"{name}=" for name, _ in use.keywords}
-    return any(entry in given or entry == use.operand for entry in spelling.unless)
+def _is_torch(use: Use) -> bool:
+    """Whether a call is one of torch: by its full name, or of a method that plain Python objects lack."""
+    head, _, method = use.name.rpartition(".")
+    return use.called and not (head == "Tensor" and method in SHARED_METHODS)
 
 
-def _files_with(conditions: Sequence[str], index: Index, arguments: Mapping[Path, frozenset[str]]) -> set[Path]:
-    """The files that use one of the names, or a name below one, or give one of the arguments in a call."""
+def _is_used(conditions: Sequence[str], index: Index, arguments: Mapping[Path, frozenset[str]]) -> bool:
+    """Whether the program uses one of the names, or a name below one, or gives one of the arguments in a call."""
     names = {name for condition in conditions for name in spellings(condition)}
     below = tuple(f"{condition}." for condition in conditions)
     given = {condition.removesuffix("=") for condition in conditions if condition.endswith("=")}
     met = [places for name, places in index.items() if name in names or (below and name.startswith(below))]
-    used = {path for places in met for path, use in places if SWITCHED_OFF not in use.keywords}
-    return used | {path for path, present in arguments.items() if present & given}
+    return any(SWITCHED_OFF not in use.keywords for places in met for _, use in places) or any(
+        present & given for present in arguments.values()
+    )
 
 
-def _is_certain(use: Use, spelling: Spelling) -> bool:
-    """Whether a use is torch's (its full name, or a method that plain objects lack), with the argument that counts."""
-    head, _, method = use.name.rpartition(".")
-    if not use.called or (head == "Tensor" and method in SHARED_METHODS):
-        return False
-    return not spelling.keyword or use.gives(spelling.keyword, spelling.value, spelling.position) is True
-
-
-def _order(finding: Finding) -> tuple[bool, int, bool, str]:
-    """Bugs that ordinary inputs meet first, then the worst and surest."""
-    bug = finding.bug
-    is_unusual, is_unsure = bug.spelling.input == "unusual", finding.nearness == "may call"
-    return is_unusual, SEVERITIES.index(bug.severity), is_unsure, bug.case.name
+def _order(finding: Finding) -> tuple[bool, int, str]:
+    """High findings first, then the worst."""
+    return finding.confidence == "possible", SEVERITIES.index(finding.bug.severity), finding.bug.case.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -10,72 +9,119 @@ from torch_embers import console, sarif_output
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torch_embers.audit.command import Audited, Finding
+    from torch_embers.audit.ignores import Ignored, Place
     from torch_embers.audit.known import Bug, Severity
 
 LEVELS: dict[Severity, sarif_output.Level] = {"high": "error", "medium": "warning", "low": "note"}
 SHOWN_PLACES = 5
-"""Lines that are named of a bug that the code calls; of one that it may call, the first is."""
+"""Lines that are named of a high finding; of a possible one, the first is."""
+CONSEQUENCES = {
+    "silent_correctness": "wrong result",
+    "nan_inf": "not a number",
+    "crash": "crash",
+    "hang": "hang",
+    "runtime_error": "error",
+    "performance": "slow",
+}
+"""What a user sees, in words."""
 SHORT_COMMIT = 10
 AUDITED = "audited-code"
 """How a CycloneDX document refers to the code that was read."""
 TORCH = "https://github.com/pytorch/pytorch"
 OTHERS = "Only the code given was read: a library that it calls is audited by naming it."
 LIMITS = f"{OTHERS} A bug needs the input that its line names, too; a call alone is no proof of a wrong result."
+"""What an audit does not say."""
 
 
-def lines(done: Audited) -> list[str]:
-    """The audit for people, worst findings first."""
-    made = _head(done)
-    for kind, findings in groupby(done.findings, key=lambda finding: finding.bug.spelling.input):
-        made += ["", f"with {kind} inputs", *[line for finding in findings for line in _finding(finding)]]
-    return [*made, *_foot(done)]
+def lines(done: Audited, *, possible: bool = False) -> list[str]:
+    """The audit for people: a sentence, then the high findings, and with ``possible`` the others, too."""
+    others = [finding for finding in done.findings if finding.confidence != "high"]
+    made = [summary(done), *[line for same in _merged(done.high) for line in _finding(*same)]]
+    if done.subject and others:
+        made += [
+            "",
+            f"{_count(len(_merged(others)), 'possible finding')}{':' if possible else ': --possible shows them'}",
+        ]
+    if possible or not done.subject:
+        made += [line for same in _merged(others) for line in _finding(*same)]
+    return [*made, "", *_foot(done)]
 
 
-def _head(done: Audited) -> list[str]:
+def summary(done: Audited) -> str:
+    """How many findings are high, in how many files, and the worst; without code, how many bugs the release has."""
     known = done.known
-    built = f" (commit {known.commit[:SHORT_COMMIT]})" if known.commit else ""
-    instead = "" if known.exact else f" (nothing was measured on {done.asked} itself)"
-    return [
-        f"torch {known.release}{built}{instead}: "
-        f"{len(known.bugs)} of {known.decided} known bugs that could be decided occur",
-        f"measured on {'; '.join(known.environments)}",
-    ]
+    if not done.subject:
+        return f"{len(known.bugs)} of {known.decided} known bugs that could be decided occur on {_release(done)}."
+    where = {place.file for finding in done.high for place in finding.places}
+    if not done.high:
+        return f"No high finding in {_count(done.files, 'file')} against {_release(done)}."
+    worst = done.high[0]
+    return (
+        f"{_count(len(_merged(done.high)), 'high finding')} in {len(where)} of {_count(done.files, 'file')} against "
+        f"{_release(done)}; the worst: {_seen(worst.bug)} from {worst.used[0]} at {_place(worst.places[0])}."
+    )
 
 
-def _finding(finding: Finding) -> list[str]:
-    bug = finding.bug
-    most = SHOWN_PLACES if finding.nearness == "calls" else 1
-    shown = [f"{place.file}:{place.line}" for place in finding.places[:most]]
-    more = len(finding.places) - len(shown)
-    where = ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
-    used = f"{finding.nearness} {', '.join(finding.used)}: {where}" if shown else ""
+def _release(done: Audited) -> str:
+    instead = "" if done.known.exact else f" (nothing was measured on {done.asked} itself)"
+    return f"torch {done.known.release}{instead}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _place(place: Place) -> str:
+    return f"{place.file}:{place.line}"
+
+
+def _seen(bug: Bug) -> str:
+    """What a user sees of a bug, in words."""
+    return CONSEQUENCES.get(bug.case.labels["consequence"], "another failure")
+
+
+def _merged(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings of one rule at the same places are one to a reader."""
+    made: dict[object, list[Finding]] = {}
+    for finding in findings:
+        made.setdefault((finding.bug.rule.when, finding.places or finding.bug.case.name), []).append(finding)
+    return list(made.values())
+
+
+def _finding(first: Finding, *more: Finding) -> list[str]:
+    bug = first.bug
+    most = SHOWN_PLACES if first.confidence == "high" else 1
+    shown = [_place(place) for place in first.places[:most]]
+    others = len(first.places) - len(shown)
+    where = ", ".join(shown) + (f" and {others:,} more" if others > 0 else "")
     return [
         "",
-        f"{bug.severity}  {_name(bug)}  {_tracker(bug)}; {_fixed(bug)}",
-        f"  {bug.spelling.when}: {bug.seen}",
-        *([f"  {used}"] if used else []),
-        f"  instead: {bug.spelling.workaround}",
+        *[f"{_seen(one.bug)}  {_name(one.bug)}  {_tracker(one.bug)}; {_fixed(one.bug)}" for one in (first, *more)],
+        *([f"  {', '.join(first.used)}: {where}"] if shown else []),
+        f"  needs: {bug.rule.when}; the case: {bug.seen}",
+        f"  instead: {bug.rule.workaround}",
     ]
 
 
 def _foot(done: Audited) -> list[str]:
+    known = done.known
+    built = f" (commit {known.commit[:SHORT_COMMIT]})" if known.commit else ""
     told = [f"cannot be read: {path}: {why}" for path, why in done.unread.items()]
+    told += [f"expired: {line}, so the finding counts" for line in done.expired]
     told += [f"cannot be told: {path}:{place.line} {place.why}" for path, place in done.dynamic[: 2 * SHOWN_PLACES]]
     if (more := len(done.dynamic) - 2 * SHOWN_PLACES) > 0:
         told.append(f"cannot be told: {more} more places whose names are made at run time")
     if done.intended:
         told.append(f"left out: {done.intended} that maintainers call intended or superseded (--intended shows them)")
-    total = len(done.findings) + len(done.not_met)
-    if done.files and not done.files_with_torch and not done.findings:
-        return [
-            "",
-            *told,
-            f"no file that was read imports torch: none of {total} bugs can be met by {done.files} files",
-            OTHERS,
-        ]
-    count = f"{len(done.findings)} of {total} bugs can be met by {done.files} files"
-    return ["", *told, *([count, LIMITS] if done.files else [])]
+    if done.ignored:
+        told.append(f"ignored: {_count(len(done.ignored), 'place')}, by comments, --ignore or the baseline")
+    if done.files and not done.files_with_torch:
+        told.append("no file that was read imports torch")
+    told.append(f"torch {known.release}{built} was measured on {'; '.join(known.environments)}")
+    return [*told, *([LIMITS] if done.files else [])]
 
 
 def _name(bug: Bug) -> str:
@@ -102,6 +148,11 @@ def rows(done: Audited) -> dict[str, Any]:
         "files": done.files,
         "files_with_torch": done.files_with_torch,
         "findings": [_row(finding) for finding in done.findings],
+        "ignored": [
+            {"case": one.case, "file": str(one.place.file), "line": one.place.line, "reason": one.reason}
+            for one in done.ignored
+        ],
+        "expired": list(done.expired),
         "not_met": [bug.case.name for bug in done.not_met],
         "intended_left_out": done.intended,
         "unread": {str(path): why for path, why in done.unread.items()},
@@ -118,39 +169,43 @@ def _row(finding: Finding) -> dict[str, Any]:
         "consequence": bug.case.labels["consequence"],
         "tracker": bug.standing,
         "fixed_in": bug.fixed_in,
-        "nearness": finding.nearness,
-        "shown": finding.is_shown,
+        "confidence": finding.confidence,
         "used": list(finding.used),
         "places": [{"file": str(place.file), "line": place.line} for place in finding.places],
-        "input": bug.spelling.input,
-        "when": bug.spelling.when,
+        "when": bug.rule.when,
         "seen": bug.seen,
-        "workaround": bug.spelling.workaround,
+        "workaround": bug.rule.workaround,
         "evidence": bug.evidence,
     }
 
 
 def sarif(done: Audited) -> dict[str, Any]:
-    """A result per place."""
+    """A result per place; those that are ignored are suppressed with their reason."""
     results = [
-        sarif_output.result(
-            finding.bug.case.name,
-            _level(finding),
-            f"{_name(finding.bug)}: {finding.bug.spelling.when}: {finding.bug.seen}. "
-            f"Instead: {finding.bug.spelling.workaround}",
-            (place.file, place.line) if place else None,
-        )
+        _result(finding.bug, _level(finding), place, {"confidence": finding.confidence})
         for finding in done.findings
         for place in finding.places or (None,)
     ]
-    about = {finding.bug.case.name: " ".join(finding.bug.case.summary.split()) for finding in done.findings}
+    bugs = {bug.case.name: bug for bug in done.known.bugs}
+    results += [_result(bugs[one.case], "note", one.place, {}) | _suppressed(one) for one in done.ignored]
+    named = sorted({result["ruleId"] for result in results})
+    about = {name: " ".join(bugs[name].case.summary.split()) for name in named}
     return sarif_output.document("embers audit", results, about, _measured(done))
 
 
+def _result(bug: Bug, level: sarif_output.Level, place: Place | None, properties: dict[str, Any]) -> dict[str, Any]:
+    text = f"{_name(bug)}: {bug.rule.when}: {bug.seen}. Instead: {bug.rule.workaround}"
+    made = sarif_output.result(bug.case.name, level, text, (place.file, place.line) if place else None)
+    return made | ({"properties": properties} if properties else {})
+
+
+def _suppressed(one: Ignored) -> dict[str, Any]:
+    return {"suppressions": [{"kind": "inSource" if one.in_source else "external", "justification": one.reason}]}
+
+
 def _level(finding: Finding) -> sarif_output.Level:
-    """By severity where the text shows what the bug needs; a call alone is a warning at most, all else a note."""
-    level = LEVELS[finding.bug.severity] if finding.nearness == "calls" else "note"
-    return "warning" if level == "error" and not finding.is_shown else level
+    """By severity where the text shows what the bug needs; all else is a note."""
+    return LEVELS[finding.bug.severity] if finding.confidence == "high" else "note"
 
 
 def _measured(done: Audited) -> dict[str, Any]:
@@ -180,8 +235,9 @@ def vex(done: Audited) -> dict[str, Any]:
         if done.dynamic or done.unread
         else {"state": "not_affected", "justification": "code_not_reachable", "detail": LIMITS}
     )
+    surest = {finding.bug.case.name: finding for finding in reversed(done.findings)}
     stated = [
-        *[(finding.bug, _state(finding)) for finding in done.findings],
+        *[(finding.bug, _state(finding)) for finding in surest.values()],
         *[(bug, out_of_reach) for bug in done.not_met],
     ]
     return {
@@ -201,10 +257,10 @@ def vex(done: Audited) -> dict[str, Any]:
                 "references": [
                     {"id": item, "source": {"name": "GitHub", "url": _address(item)}} for item in bug.issues
                 ],
-                "description": f"{bug.spelling.when}: {bug.seen}",
+                "description": f"{bug.rule.when}: {bug.seen}",
                 "ratings": [{"severity": bug.severity, "method": "other", "justification": "by its consequence"}],
                 "recommendation": _fixed(bug),
-                "workaround": bug.spelling.workaround,
+                "workaround": bug.rule.workaround,
                 "analysis": analysis,
                 "affects": [{"ref": (code or torch)["bom-ref"]}],
             }
@@ -233,11 +289,11 @@ def _pedigree(commit: str | None) -> dict[str, Any]:
 
 
 def _state(finding: Finding) -> dict[str, Any]:
-    if finding.is_shown:
+    if finding.confidence == "high":
         return {"state": "exploitable", "detail": f"calls {', '.join(finding.used)}"}
     return {
         "state": "in_triage",
-        "detail": f"{finding.nearness} {', '.join(finding.used)}" if finding.used else "no code was given",
+        "detail": f"may use {', '.join(finding.used)}" if finding.used else "no code was given",
     }
 
 
@@ -246,8 +302,8 @@ def _address(item: str) -> str:
     return f"https://github.com/{repo}/issues/{number}"
 
 
-def print_lines(done: Audited) -> None:
+def print_lines(done: Audited, *, possible: bool = False) -> None:
     """Print the audit for people."""
     out = console.stdout()
-    for line in lines(done):
+    for line in lines(done, possible=possible):
         out.print(console.plain(line))

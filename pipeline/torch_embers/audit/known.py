@@ -41,41 +41,36 @@ class SeverityRule(toml_models.Entry):
     reason: str
 
 
-class Spelling(toml_models.Entry):
-    """How code that can meet the bug of a case is written.
+class Rule(toml_models.Entry):
+    """How code that can meet the bugs of some cases is written.
 
     Attributes:
-        case: name of a shipped case.
-        apis: functions, classes and methods of torch, one of which a program must use.
+        when: what the input must be, as a plain sentence.
+        needs: facts of arguments, by name or place; where a call has all of one entry it can meet the bug. Without
+            any the text of a call cannot show that.
+        gradient: whether gradients must be recorded.
+        unless: arguments that take the bug away.
+        cases: names of shipped cases, each with functions, classes and methods of torch, one of which must be used.
         keyword: an argument that the call must give by name; empty where any call counts.
         value: what that argument must be; empty where any value counts.
         position: place from which on it can be given without its name.
         tensor: whether an operand, or the index, must be a tensor: with numbers that stand in the file it is none.
         also: names, or groups of them, one of which must be used; ``name=`` for an argument that some call must give.
-            Empty where none is needed.
-        unless: what takes the bug away where the call shows it: ``name=`` for an argument that it gives, else a
-            function of torch that makes its first operand.
-        when: what the input must be, as a plain sentence.
-        input: whether such inputs arise without anybody meaning it.
+            Empty where none is needed, or where ``needs`` implies a group.
         workaround: what a user can write instead.
     """
 
-    case: str
-    apis: tuple[str, ...] = Field(min_length=1)
+    when: str = Field(min_length=10, max_length=120)
+    needs: tuple[dict[str, tuple[str, ...]], ...] = ()
+    gradient: bool = False
+    unless: tuple[str, ...] = ()
+    cases: dict[str, tuple[str, ...]] = Field(min_length=1)
     keyword: str = ""
     value: str = ""
     position: int = MANY
     tensor: bool = False
     also: tuple[str, ...] = ()
-    unless: tuple[str, ...] = ()
-    when: str = Field(min_length=10, max_length=120)
-    input: Literal["ordinary", "unusual"]
-    workaround: str = Field(min_length=10)
-
-    @property
-    def is_conditional(self) -> bool:
-        """Whether the bug needs more than the call that a text can show; else it depends on numbers alone."""
-        return bool(self.keyword or self.also)
+    workaround: str = Field("none known; avoid the input", min_length=10)
 
 
 class Rules(toml_models.Entry):
@@ -84,25 +79,32 @@ class Rules(toml_models.Entry):
     annotator: str
     severity: tuple[SeverityRule, ...]
     group: dict[str, tuple[str, ...]]
-    spelling: tuple[Spelling, ...]
+    group_of_fact: dict[str, str]
+    rule: tuple[Rule, ...]
 
     @model_validator(mode="after")
     def _once(self) -> Rules:
-        named = [entry.case for entry in self.spelling]
+        named = [case for rule in self.rule for case in rule.cases]
         if twice := sorted({name for name in named if named.count(name) > 1}):
-            raise ValueError(f"more than one entry is about {', '.join(twice)}")
-        for entry in self.spelling:
-            if unknown := [name for name in entry.also if not _is_name(name) and name not in self.group]:
-                raise ValueError(f"spelling of {entry.case}: no group {unknown[0]!r}")
-            if aliases := [name for name in entry.apis if name.startswith(OPERATOR_NAMESPACES)]:
-                raise ValueError(
-                    f"spelling of {entry.case}: {aliases[0]} is known as torch.{aliases[0].rpartition('.')[2]}"
-                )
+            raise ValueError(f"more than one rule is about {', '.join(twice)}")
+        for rule in self.rule:
+            where = f"rule of {', '.join(rule.cases)}"
+            if unknown := [name for name in rule.also if not _is_name(name) and name not in self.group]:
+                raise ValueError(f"{where}: no group {unknown[0]!r}")
+            names = [name for apis in rule.cases.values() for name in apis]
+            if aliases := [name for name in names if name.startswith(OPERATOR_NAMESPACES)]:
+                raise ValueError(f"{where}: {aliases[0]} is known as torch.{aliases[0].rpartition('.')[2]}")
         return self
 
-    def conditions(self, spelling: Spelling) -> tuple[str, ...]:
-        """The names of ``also``, groups written out."""
-        return tuple(name for entry in spelling.also for name in self.group.get(entry, (entry,)))
+    def by_case(self) -> dict[str, Rule]:
+        """The rule of each case."""
+        return {case: rule for rule in self.rule for case in rule.cases}
+
+    def conditions(self, rule: Rule) -> tuple[str, ...]:
+        """The names of ``also``, groups written out; where there is none, those that its needs imply."""
+        facts = {fact for needed in rule.needs for wanted in needed.values() for fact in wanted}
+        implied = sorted({group for fact, group in self.group_of_fact.items() if fact in facts})
+        return tuple(name for entry in rule.also or implied for name in self.group.get(entry, (entry,)))
 
     @staticmethod
     @cache
@@ -126,7 +128,8 @@ class Bug:
 
     Attributes:
         case: the script that shows it.
-        spelling: how code that can meet it is written.
+        rule: how code that can meet it is written.
+        apis: names of torch, one of which a program must use.
         conditions: names, one of which must stand in the program; empty where none is needed.
         severity: by its consequence.
         standing: what the tracker says.
@@ -137,7 +140,8 @@ class Bug:
     """
 
     case: Case
-    spelling: Spelling
+    rule: Rule
+    apis: tuple[str, ...]
     conditions: tuple[str, ...]
     severity: Severity
     standing: Standing
@@ -185,11 +189,13 @@ def known_on(version: str, device: str = "cpu") -> Known:
         raise InputError(f"no verdict was measured on {device}; shipped verdicts are of cpu")
     release, exact = nearest_release(version, {row["build"] for row in rows})
     rules = Rules.load()
-    spelled = {entry.case: entry for entry in rules.spelling}
+    spelled = rules.by_case()
     severity = {rule.consequence: rule.severity for rule in rules.severity}
     bank = {case.name: case for case in cases.shipped()}
     standings = _standings()
-    lines = shipped_verdicts.read()
+    lines: dict[str, list[Mapping[str, str]]] = {}
+    for line in shipped_verdicts.read():
+        lines.setdefault(line["case"], []).append(line)
     here = [row for row in rows if row["build"] == release]
     bugs = []
     for row in here:
@@ -200,12 +206,13 @@ def known_on(version: str, device: str = "cpu") -> Known:
         bugs.append(
             Bug(
                 case=case,
-                spelling=spelled[case.name],
+                rule=spelled[case.name],
+                apis=spelled[case.name].cases[case.name],
                 conditions=rules.conditions(spelled[case.name]),
                 severity=severity[case.labels["consequence"]],
                 standing=_standing(case, standings),
                 issues=tuple(f"{repo}#{number}" for repo, number in issues),
-                fixed_in=_fixed_in(release, [line for line in lines if line["case"] == case.name]),
+                fixed_in=_fixed_in(release, lines[case.name]),
                 evidence=f"{row['k']} of {row['n']} runs on {release}, {row['environment']}",
                 seen=row["seen"],
             )

@@ -1,18 +1,17 @@
-"""Aggregated labels: what classifiers, votes and runs say of a batch of items, brought to one row per label.
+"""Labels: what the classifier and runs say of a batch of items, brought to one row per scheme that applies.
 
-Parents are answered before their children, which are asked only under the likeliest class of their parent, and get no
-answer where their parent has none. Where a run has shown a class, that is the answer. Where data/labelling.toml says
-that votes decide (backends), the classes that they name are the answer, and the model suggests one for the other
-items; where it says that they confirm (consequence), what a maintainers' label names and the model finds likely is
-given. An item with gold labels gets the answer of a model that has not seen it.
+Parents are answered before their children, which are asked under the likeliest class of their parent; the probability
+of a child's label is that of both. What a run showed is the answer, and it shows that the item reports a bug. Of an
+item that reports none, nothing but that is said. An item with labels to learn from is answered by a model that has not
+seen it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
-from torch_embers.classify.learning.kept import ModelError
+from torch_embers.classify.labels.weak import EXECUTION
+from torch_embers.classify.model import LEVELS, ModelError
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.taxonomy import Taxonomy
 
@@ -22,71 +21,63 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from torch_embers.classify.bundle import Bundle
     from torch_embers.classify.labels.weak import WeakLabel
-    from torch_embers.classify.questions import Question
+    from torch_embers.classify.model import Classifier
 
     Floats = NDArray[np.float64]
     Key = tuple[str, int]
 
-MODEL, OUT_OF_FOLD, ONLY_CLASS, BY_VOTES, WITH_VOTES = "model", "out_of_fold", "only_class", "votes", "+votes"
+MODEL, OUT_OF_FOLD, ONLY_CLASS = "model", "out_of_fold", "only_class"
+BUG_TYPE, NO_BUG = "bug_type", "not_a_bug"
+"""The scheme and its class under which nothing else is asked."""
+
+
+SHOWN = 0.999
+"""Probability of what a run showed: it needs no interpretation, but the case itself may still be the wrong one."""
 
 
 class Label(NamedTuple):
-    """The answer to one question about one item."""
+    """The class of an item in a scheme."""
 
     place: int
     """Of the item in the batch."""
     scheme: str
-    likeliest: str
-    """The likeliest class."""
+    value: str
     probability: float
-    given: bool
-    """Whether that reaches the threshold, and nothing else speaks against it."""
+    confidence: str
+    """high, medium or low."""
     provenance: str
-
-    @property
-    def value(self) -> str | None:
-        """The class that is given; ``None`` for an abstention."""
-        return self.likeliest if self.given else None
 
 
 class Aggregator:
-    """Turns probabilities and votes into labels; made once per run.
+    """Turns probabilities and runs into labels; made once per run.
 
     Raises:
         ModelError: the classifier was trained on another taxonomy, and answers with classes that this one lacks.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
-        self._taxonomy, self._labeller, self._classifiers = Taxonomy.load(), Labeller.load(), bundle.classifiers
-        asked = {question.name: question for question in questions(self._taxonomy)}
-        for name, one in bundle.classifiers.items():
-            known = {*asked[name].classes, NOT} if name in asked else {NOT}
-            if unknown := sorted(set(one.classes) - known):
+    def __init__(self, classifier: Classifier) -> None:
+        self._classifier, self._taxonomy = classifier, Taxonomy.load()
+        self._questions = questions(self._taxonomy)
+        known = {question.name: {*question.classes, NOT} for question in self._questions}
+        for name, one in classifier.about.questions.items():
+            if unknown := sorted(set(one.classes) - known.get(name, set())):
                 raise ModelError(
-                    f"the classifier {bundle.name} answers {name} with {unknown[0]!r}, which the taxonomy has not: "
-                    "train it again"
+                    f"the classifier {classifier.about.name} answers {name} with {unknown[0]!r}, which is no class of "
+                    "data/taxonomy.toml: train it again"
                 )
-        self._questions = [
-            question
-            for question in asked.values()
-            if question.only or question.name in bundle.classifiers or self._votes_decide(question)
-        ]
-        self._known = {
-            name: {(own.repo, own.number): own.probabilities for own in rows} for name, rows in bundle.held_out.items()
-        }
 
     @property
     def schemes(self) -> list[str]:
         """Schemes that are answered, each once, parents first."""
-        return list(dict.fromkeys(question.scheme for question in self._questions))
+        answered = self._classifier.about.questions
+        return list(dict.fromkeys(one.scheme for one in self._questions if one.only or one.name in answered))
 
     def labels(
         self,
         keys: Sequence[Key],
         probabilities: Mapping[str, Floats],
-        readable: NDArray[np.bool_],
+        readable: Sequence[bool],
         votes: Mapping[Key, Sequence[WeakLabel]],
     ) -> list[Label]:
         """The labels of a batch, item by item.
@@ -94,68 +85,64 @@ class Aggregator:
         Args:
             keys: (repo, number) of each item.
             probabilities: by question, the classifier's, float64 [items, classes].
-            readable: bool [items]: the others get no label but by a run.
+            readable: the others get no label but by a run.
             votes: weak labels of the items.
         """
-        modelled = {name: self._modelled(name, keys, said, votes) for name, said in probabilities.items()}
         found: list[Label] = []
         for place, key in enumerate(keys):
-            answers = {name: rows[place] for name, rows in modelled.items()}
-            found += self._of_item(place, answers if readable[place] else None, votes.get(key, ()))
+            shown = self._shown(place, votes.get(key, ()))
+            if not readable[place]:
+                found += shown.values()
+                continue
+            said: dict[str, tuple[Sequence[float], str]] = {}
+            for name, rows in probabilities.items():
+                unseen = self._classifier.held_out(name, *key)
+                said[name] = (rows[place].tolist(), MODEL) if unseen is None else (unseen, OUT_OF_FOLD)
+            found += self._of_item(place, said, shown)
         return found
 
-    def _votes_decide(self, question: Question) -> bool:
-        use = self._labeller.uses.get(question.scheme)
-        return bool(question.member and use and use.decides)
-
-    def _modelled(
-        self, name: str, keys: Sequence[Key], said: Floats, votes: Mapping[Key, Sequence[WeakLabel]]
+    def _of_item(
+        self, place: int, said: Mapping[str, tuple[Sequence[float], str]], shown: dict[str, Label]
     ) -> list[Label]:
-        """What the classifier says of each item, out of fold where it learned from the item."""
-        classifier, known = self._classifiers[name], self._known.get(name, {})
-        probabilities, hows = said.copy(), []
-        for place, key in enumerate(keys):
-            if (held_out := known.get(key)) is not None:
-                probabilities[place] = held_out
-            counted = any(vote.function in classifier.votes for vote in votes.get(key, ()))
-            hows.append((MODEL if held_out is None else OUT_OF_FOLD) + (WITH_VOTES if counted else ""))
-        answers = zip(*(column.tolist() for column in classifier.answers(probabilities)), hows, strict=True)
-        scheme = name.partition(".")[0]
-        return [
-            Label(place, scheme, classifier.classes[best], highest, given, how)
-            for place, (best, highest, given, how) in enumerate(answers)
-        ]
-
-    def _of_item(self, place: int, modelled: Mapping[str, Label] | None, votes: Sequence[WeakLabel]) -> list[Label]:
-        """The labels of one item, from the model's answers by question; ``None`` where it cannot be read."""
-        now = self._shown(place, votes)
-        if modelled is None:
-            return list(now.values())
-        several: list[Label] = []
-        decided = {name: self._decided(name, votes) for name, use in self._labeller.uses.items() if use.decides}
+        """The labels of an item, from the probabilities of each question with their provenance."""
+        now, several = dict(shown), []
+        bug = 1.0
         for question in self._questions:
-            parent = now.get(question.parent)
-            if question.scheme in now or (question.parent and (parent is None or parent.likeliest != question.under)):
+            scheme, parent = question.scheme, now.get(question.parent)
+            if scheme in now or (question.parent and (parent is None or parent.value != question.under)):
                 continue
-            if question.member and (named := decided.get(question.scheme)):
-                if (accuracy := named.get(question.member)) is not None:
-                    voted = Label(place, question.scheme, question.member, accuracy, given=True, provenance=BY_VOTES)
-                    labelled = question.member in _named(question.scheme, votes)
-                    several += [voted] if labelled else self._heard(voted, now)
-                continue
-            if question.only and parent is not None:
-                found = parent._replace(scheme=question.scheme, likeliest=question.only, provenance=ONLY_CLASS)
-            elif question.name in modelled:
-                found = self._confirmed(modelled[question.name], votes, now)
+            if question.only:
+                found = self._label(place, scheme, question.only, 1.0, ONLY_CLASS)
+            elif question.name in said:
+                chances, how = said[question.name]
+                classes = self._classifier.about.questions[question.name].classes
+                if scheme == BUG_TYPE and NO_BUG in classes:
+                    bug = 1.0 if shown else 1 - chances[classes.index(NO_BUG)]
+                    if shown:
+                        chances = [0.0 if name == NO_BUG else own for name, own in zip(classes, chances, strict=True)]
+                        chances = [own / (sum(chances) or 1.0) for own in chances]
+                best = max(range(len(classes)), key=chances.__getitem__)
+                found = self._label(place, scheme, classes[best], chances[best], how)
             else:
                 continue
-            if parent is not None and not parent.given:
-                found = found._replace(given=False)
+            if parent is not None:
+                found = self._label(
+                    place, scheme, found.value, found.probability * parent.probability, found.provenance
+                )
+            elif scheme != BUG_TYPE:
+                if now.get(BUG_TYPE, found).value == NO_BUG:
+                    continue
+                found = self._label(place, scheme, found.value, found.probability * bug, found.provenance)
             if not question.member:
-                now[question.scheme] = found
-            elif found.likeliest != NOT:
-                several += self._heard(found, now)
-        return [*several, *now.values()]
+                now[scheme] = found
+            elif found.value != NOT:
+                several.append(found)
+        return [*now.values(), *several]
+
+    def _label(self, place: int, scheme: str, value: str, probability: float, provenance: str) -> Label:
+        return Label(
+            place, scheme, value, probability, self._classifier.confidence(scheme, value, probability), provenance
+        )
 
     def _shown(self, place: int, votes: Sequence[WeakLabel]) -> dict[str, Label]:
         """What runs showed, by scheme; the first class by precedence where they showed several."""
@@ -164,46 +151,5 @@ class Aggregator:
             shown = {vote.value for vote in votes if vote.kind == EXECUTION and vote.scheme == name}
             if shown:
                 first = min(shown, key=scheme.names().index)
-                sure = self._labeller.assumed[EXECUTION]
-                found[name] = Label(place, name, first, sure, given=True, provenance=EXECUTION)
+                found[name] = Label(place, name, first, SHOWN, LEVELS[-1], EXECUTION)
         return found
-
-    def _decided(self, scheme: str, votes: Sequence[WeakLabel]) -> dict[str, float]:
-        """The classes that deciding votes name, with their assumed accuracy."""
-        use = self._labeller.uses[scheme]
-        own = [vote for vote in votes if vote.scheme == scheme and vote.kind in use.decides]
-        denied = {other for vote in own for other in use.excludes.get(vote.value, ())}
-        found: dict[str, float] = {}
-        for vote in own:
-            if vote.value not in denied:
-                found[vote.value] = max(self._labeller.assumed[vote.kind], found.get(vote.value, 0.0))
-        return found
-
-    def _confirmed(self, found: Label, votes: Sequence[WeakLabel], now: Mapping[str, Label]) -> Label:
-        """Give what maintainers' labels name and the model says, too, where no other scheme speaks against it."""
-        use = self._labeller.uses.get(found.scheme)
-        if use is None or use.confirmed is None or found.probability < use.confirmed:
-            return found
-        same = _named(found.scheme, votes) == {found.likeliest} and not _under(use.silent_under, now)
-        return found._replace(given=found.given or same)
-
-    def _heard(self, found: Label, now: Mapping[str, Label]) -> list[Label]:
-        """What is left beside the answers of other schemes of what words or the model say."""
-        use = self._labeller.uses.get(found.scheme)
-        if use is None:
-            return [found]
-        silent = _under(use.silent_under, now)
-        if any(other.given for other in silent):
-            return []
-        suggested = use.suggested and found.provenance != BY_VOTES
-        return [found._replace(given=found.given and not suggested and not silent)]
-
-
-def _named(scheme: str, votes: Sequence[WeakLabel]) -> set[str]:
-    """The classes that maintainers' labels name."""
-    return {vote.value for vote in votes if vote.scheme == scheme and vote.kind == LABEL}
-
-
-def _under(classes: Mapping[str, str], now: Mapping[str, Label]) -> list[Label]:
-    """The answers to other schemes that are one of these classes."""
-    return [now[scheme] for scheme, value in classes.items() if scheme in now and now[scheme].likeliest == value]

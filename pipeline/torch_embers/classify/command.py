@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torch_embers.classify import card, stage, train
+from torch_embers.classify import model as models
+from torch_embers.classify import stage
 from torch_embers.classify.aggregation import Aggregator
-from torch_embers.classify.bundle import FILE, Bundle, shipped_folder
-from torch_embers.classify.embedding import embed, vectors
-from torch_embers.classify.labels import weak_table, wild
+from torch_embers.classify.embedding import embed
+from torch_embers.classify.examples import vote_names
+from torch_embers.classify.features import Item
+from torch_embers.classify.labels import weak_table
 from torch_embers.classify.labels.weak import Labeller
-from torch_embers.classify.learning import kept
-from torch_embers.classify.learning.features import readable, table
-from torch_embers.classify.text import model_text
+from torch_embers.classify.text import read
 from torch_embers.errors import InputError, StoreMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from torch_embers.classify.aggregation import Label
-    from torch_embers.classify.embedding.embedder import Embedder
+    from torch_embers.classify.model import Classifier
     from torch_embers.classify.stage import Labelled
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
-    from torch_embers.store.writer import Writer
 
 
 def _own_folder(store: Store) -> Path:
@@ -32,98 +31,68 @@ def _own_folder(store: Store) -> Path:
     return store.path.with_name(store.path.stem + ".model")
 
 
-def bundle_of(store: Store, model: Path | None) -> Bundle:
+def classifier_of(store: Store, folder: Path | None) -> Classifier:
     """The classifier to use: that in the named folder, else the user's own, else the shipped one.
 
     Raises:
         ModelError: there is none.
     """
     own = _own_folder(store)
-    return Bundle.load(model or (own if (own / FILE).is_file() else shipped_folder()))
+    return models.load(folder or (own if (own / models.FILE).is_file() else models.shipped_folder()))
 
 
-def run(
-    store: Store,
-    model: Path | None,
-    variant: str,
-    progress: Progress,
-    *,
-    train: bool,
-) -> Labelled:
+def run(store: Store, folder: Path | None, progress: Progress, *, train: bool) -> Labelled:
     """Update the weak labels, train if asked to, then label every item that is new or changed.
 
     Args:
         store: the database.
-        model: folder of the classifier; None for that of ``bundle_of``.
-        variant: text to train on.
+        folder: of the classifier; None for that of ``classifier_of``.
         progress: counts the steps.
         train: train first.
 
     Raises:
-        EmbersError: no database or no model.
+        EmbersError: no database or no classifier.
     """
     if not store.exists():
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
-    bundle = None if train else bundle_of(store, model)
-    embedder = embed.load_embedder() if bundle is None else embed.load_matching(bundle.embedding)
+    if train:
+        target = folder or _own_folder(store)
+        models.check_target(target)
+        _train(store, target, progress)
+        folder = target
+    classifier = classifier_of(store, folder)
+    embedder = embed.load_embedder()
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
-        if bundle is None:
-            model = model or _own_folder(store)
-            _train(store, writer, embedder, model, variant, progress.said)
-            bundle = Bundle.load(model)
-        labelled = stage.classify(store, writer, bundle, embedder, progress)
-        _embed_for_search(store, writer, bundle, embedder, progress)
-        return labelled
+        return stage.classify(store, writer, classifier, embedder, progress)
 
 
-def _embed_for_search(
-    store: Store,
-    writer: Writer,
-    bundle: Bundle,
-    embedder: Embedder,
-    progress: Progress,
-) -> None:
-    """Make the vectors that search compares, where the classifier reads those of another encoder."""
-    searching = embed.load_embedder()
-    if searching.model_id != embedder.model_id:
-        progress.said(f"vectors of {searching.model_id} for search")
-        vectors.embed_items(store, writer, searching, variant=bundle.variant)
+def _train(store: Store, target: Path, progress: Progress) -> None:
+    """Train and save, with the card."""
+    from torch_embers.classify import card  # with scikit-learn it takes seconds
+    from torch_embers.classify.train import train
+
+    with store.writer("embers classify --train") as writer:
+        weak_table.label_items(store, writer)
+    trained = train(store, embed.load_embedder(), target.name, progress.said)
+    trained.save(target, {card.FILE: card.text(trained).encode()})
 
 
-def label_texts(texts: Sequence[str], model: Path | None) -> list[Label]:
+def label_texts(texts: Sequence[str], folder: Path | None) -> list[Label]:
     """Label texts that are in no database; the first line of each is its title.
 
     Raises:
         InputError: a text holds no words.
-        ModelError: the classifier cannot be read, or was trained with another embedding model.
+        ModelError: the classifier cannot be read, or was trained with another encoder.
     """
-    bundle = Bundle.load(model or shipped_folder())
-    embedder = embed.load_matching(bundle.embedding)
-    stage.check_embedding(bundle, embedder)
+    classifier = models.load(folder or models.shipped_folder())
+    embedder = embed.load_embedder()
+    stage.check_embedding(classifier, embedder)
     cut = [text.strip().partition("\n")[::2] for text in texts]
-    read = [model_text(title, body, variant=bundle.variant) for title, body in cut]
-    if empty := [place for place, text in enumerate(read) if not text]:
+    keys = [("", place) for place in range(len(cut))]
+    votes = {key: Labeller.load().votes(*parts, None) for key, parts in zip(keys, cut, strict=True)}
+    items = [Item(read(*parts), vote_names(votes[key])) for key, parts in zip(keys, cut, strict=True)]
+    if empty := [place for place, item in enumerate(items) if not item.text.words.strip()]:
         raise InputError(f"text number {empty[0]} holds no words that the classifier reads")
-    keys = [("", place) for place in range(len(read))]
-    votes = {
-        key: Labeller.load().votes(title, body if bundle.variant != "title" else None, None)
-        for key, (title, body) in zip(keys, cut, strict=True)
-    }
-    items = table(read, embedder.encode(read), [train.vote_names(votes[key]) for key in keys])
-    return Aggregator(bundle).labels(keys, bundle.probabilities(items), readable(items), votes)
-
-
-def _train(
-    store: Store, writer: Writer, embedder: Embedder, target: Path, variant: str, say: Callable[[str], None]
-) -> None:
-    """Train, save, and name the classes and questions that could not be learned."""
-    kept.check_target(target)
-    chosen: Any = variant
-    trained = train.train(store, writer, embedder, chosen, target.name, say, wild.load())
-    trained.bundle.save(target, card.files(trained.bundle))
-    for name, rare in trained.rare.items():
-        named = ", ".join(f"{value} ({count})" for value, count in sorted(rare.items()))
-        say(f"{name}: too few labelled items of {named}")
-    for name, reason in trained.left_out.items():
-        say(f"{name}: left out, {reason}")
+    vectors = embedder.encode([item.text.title for item in items]), embedder.encode([item.text.words for item in items])
+    return stage.labels_of(classifier, Aggregator(classifier), keys, items, votes, vectors)[0]

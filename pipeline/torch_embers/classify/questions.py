@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch_embers.taxonomy import ANY
+from torch_embers.taxonomy import ANY, Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from torch_embers.classify.labels.gold import GoldItem
-    from torch_embers.taxonomy import Taxonomy
 
 NOT = "-"
 """The answer no; no class of the taxonomy can have this name."""
@@ -81,3 +80,21 @@ def questions(taxonomy: Taxonomy) -> list[Question]:
         else:
             found.append(Question(scheme.name, parent, value, "", scheme.names()))
     return found
+
+
+def question_of(scheme: str, value: str, labels: Mapping[str, str]) -> Question | None:
+    """The question that a label answers.
+
+    Args:
+        scheme: of the label.
+        value: its class.
+        labels: classes of the item by scheme: under which class of the parent a sub-type was asked.
+    """
+    for question in questions(Taxonomy.load()):
+        if question.scheme == scheme and (
+            question.member == value
+            if question.member
+            else not question.narrowed or labels.get(question.parent) == question.under
+        ):
+            return question
+    return None

@@ -1,23 +1,19 @@
-"""What `embers classify` and `embers data label --errors` print."""
+"""What `embers classify` prints."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
+from torch_embers.classify.model import LEVELS
 from torch_embers.console import plain, stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from torch_embers.classify.explain import Explanation, LabelReasons
     from torch_embers.classify.stage import Labelled
-    from torch_embers.classify.suspects import Suspect
 
 HOW = {
-    "out_of_fold": ", trained without it",
-    "out_of_fold+votes": ", trained without it, votes counted",
-    "model+votes": ", votes counted",
-    "votes": ", named by a label or the title",
+    "out_of_fold": ", by a model that was trained without it",
     "execution": ", shown by a run",
     "only_class": ", the only class there",
 }
@@ -25,13 +21,22 @@ HOW = {
 
 
 def print_labelled(done: Labelled) -> None:
-    """Print what the classification stage did."""
+    """Print what the classification stage did, and what is labelled now: classes with their confidences, examples."""
     out = stdout()
     out.print(f"{done.items:,} items labelled, {done.embedded:,} texts embedded")
-    for scheme, answered in done.answered.items():
-        out.print(f"{scheme}: {answered:,} labels, {done.abstained[scheme]:,} abstentions")
-    if done.executed:
-        out.print(f"{done.executed:,} labels were decided by runs")
+    by_scheme: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for scheme, value, confidence, count in done.counts:
+        by_scheme[scheme][value][confidence] += count
+    for scheme, classes in by_scheme.items():
+        out.print(f"\n{scheme:<26} {'labels':>7} " + " ".join(f"{level:>7}" for level in reversed(LEVELS)))
+        for value, counts in classes.items():
+            levels = " ".join(f"{counts[level]:>7,}" for level in reversed(LEVELS))
+            out.print(f"  {value:<24} {counts.total():>7,} {levels}", markup=False)
+    if done.examples:
+        out.print("\nfor example:")
+    for repo, number, title, scheme, value, probability, confidence in done.examples:
+        said = f"  {repo}#{number} {scheme} {value} ({probability:.2f}, {confidence}): {title}"
+        out.print(plain(said), markup=False, no_wrap=True, overflow="ellipsis")
 
 
 def print_explanation(found: Explanation, repo: str, number: int) -> None:
@@ -47,33 +52,14 @@ def print_explanation(found: Explanation, repo: str, number: int) -> None:
         out.print(f"    {hit.score:.2f} #{hit.number} {plain(hit.title)} [{plain(given)}]", markup=False)
 
 
-def answer(value: str | None, likeliest: str) -> str:
-    """What the classifier says in a scheme: its class, or where it abstains the likeliest one as a suggestion."""
-    return value or f"no answer (suggestion: {likeliest})"
-
-
 def _print_label(label: LabelReasons) -> None:
     out = stdout()
-    said = answer(label.value, label.likeliest)
     how = HOW.get(label.provenance, "")
-    out.print(f"{label.scheme}: {plain(said)}, probability {label.probability:.2f}{how}")
+    out.print(
+        f"{label.scheme}: {plain(label.value)}, probability {label.probability:.2f}, confidence {label.confidence}{how}"
+    )
     if label.terms:
         out.print(f"    terms: {plain(', '.join(f'{one.term} {one.weight:+.2f}' for one in label.terms))}")
-    for vote, weight in label.votes:
-        worth = "decides" if vote.kind == "execution" else "not counted"
-        if weight is not None:
-            worth = f"{weight:+.2f}"
-        out.print(f"    vote: {plain(vote.value)} {worth} by {plain(vote.function)} ({plain(vote.evidence)})")
-    if label.learned is not None:
-        out.print(f"    learned from: {plain(label.learned.label)} by {plain(label.learned.source)}")
-
-
-def print_suspects(found: Sequence[Suspect], limit: int) -> None:
-    """Print the labels that are probably wrong, the most certain first."""
-    out = stdout()
-    for one in found[:limit]:
-        named = f"{one.repo}#{one.number} {one.scheme}: {one.given} ({one.by}), suggested {one.suggested}"
-        out.print(f"{plain(named)}, margin {one.margin:.2f}: {plain(one.title)}")
-    out.print(
-        f"{min(limit, len(found)):,} of {len(found):,} gold labels that are probably wrong, by held-out predictions"
-    )
+    for vote in label.votes:
+        worth = " decides" if vote.kind == "execution" else ""
+        out.print(f"    vote: {plain(vote.value)}{worth} by {plain(vote.function)} ({plain(vote.evidence)})")

@@ -1,4 +1,4 @@
-"""The text of an item that a model reads: its title, body and comments without forms, environments, logs and markup.
+"""The text of an item that a model reads: its title and body without forms, environments, logs and markup.
 
 The rules are in ``data/text_cleaning.toml``, each with its reason; ``cleaning/`` applies them in linear time. All
 functions are pure and accept any text: bodies are untrusted.
@@ -9,24 +9,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, NamedTuple
 
 from torch_embers import resources
 from torch_embers.classify.cleaning import rules
 from torch_embers.classify.cleaning.blocks import blocks, cut, printable, without_comments
 from torch_embers.classify.cleaning.reading import Reading
 from torch_embers.classify.cleaning.rules import Rules
-from torch_embers.errors import InputError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Raised whenever the code of this file or of ``cleaning/`` changes a text: all items are then read again."""
-VARIANTS = ("title", "title_body", "thread")
-Variant = Literal["title", "title_body", "thread"]
+Variant = Literal["title", "text"]
+"""Texts of an item that have a vector each: its title, which search compares, and title with body."""
 
 _DIGITS = re.compile(r"\d+")
+_ERROR = re.compile(
+    r"^[ \t>E]{0,12}(?:\w{1,40}\.){0,8}([A-Z]\w{1,40}(?:Error|Exception|Warning): [^\n]{0,200})", re.MULTILINE
+)
 _TAG = re.compile(r"[\s:-]*[\[【]([^\[\]【】\n]+)[\]】]")
 
 
@@ -51,9 +50,9 @@ class Cleaner(Rules):
         reading = Reading(self, reply=reply)
         for code, lines in blocks(text.split("\n"), self.headings):
             reading.block(lines, code=code)
-        return self._tidy(self.within_lines("\n".join(reading.out)))
+        return self.tidy(self.within_lines("\n".join(reading.out)))
 
-    def _tidy(self, text: str) -> str:
+    def tidy(self, text: str) -> str:
         """Single blanks, no empty lines, few lines that differ in numbers only, no more than the limit."""
         alike: Counter[str] = Counter()
         kept: list[str] = []
@@ -93,53 +92,54 @@ def bracket_tags(title: str) -> tuple[tuple[str, ...], str]:
     return tuple(tags), rest if rest is whole else rest.lstrip(" \t:-")
 
 
-def model_text(
-    title: str,
-    body: str | None,
-    comments: Sequence[str] = (),
-    variant: str = "title_body",
-    tags: bool = True,
-) -> str:
-    """Put together what a model reads of an item.
+class ItemText(NamedTuple):
+    """What a classifier reads of an item."""
+
+    title: str
+    body: str
+    """The last error messages, then the prose, both cut; empty where there is no body."""
+    signs: tuple[str, ...]
+    """Headings of forms, kinds of code, error classes, devices and dtypes in the raw body: ``[[sign]]`` of the file."""
+
+    @property
+    def words(self) -> str:
+        """Title and body."""
+        return f"{self.title}\n{self.body}" if self.body else self.title
+
+
+def read(title: str, body: str | None) -> ItemText:
+    """Read an item as classifiers do.
 
     Args:
-        title: the title; with its bracket tags in front unless ``tags`` is false.
-        body: the body, or ``None`` where it is not known.
-        comments: texts of the comments, in their order; read by the variant ``thread`` only.
-        variant: ``title``, ``title_body`` or ``thread``.
-        tags: whether the bracket tags stay; they often give a label away.
-
-    Returns:
-        The title in the first line, then the cleaned texts; empty if there is nothing to read.
-
-    Raises:
-        InputError: no such variant.
+        title: as the tracker has it.
+        body: Markdown as GitHub gives it; None where it is not known.
     """
-    if variant not in VARIANTS:
-        raise InputError(f"there is no text variant {variant!r} (known: {', '.join(VARIANTS)})")
     cleaner = Cleaner.load()
-    parts = [title_text(title, tags=tags)]
-    if variant != "title":
-        parts.append(cleaner.clean(body or ""))
-    if variant == "thread":
-        parts += _within(comments, cleaner)
-    return "\n".join(part for part in parts if part)[: cleaner.limits.thread_chars]
+    if not body or cleaner.whole.match(body):
+        return ItemText(title_text(title), "", ())
+    limits = cleaner.limits
+    text = without_comments(printable(body[: limits.thread_chars]))
+    reading = Reading(cleaner, reply=False)
+    for code, lines in blocks(text.split("\n"), cleaner.headings):
+        if not code:
+            reading.block(lines, code=False)
+    prose = cleaner.tidy(cleaner.within_lines("\n".join(reading.out)))
+    errors = dict.fromkeys(_ERROR.findall(text)[-limits.errors :])
+    lowered = text.lower()
+    signs = set().union(*(sign.found(lowered) for sign in cleaner.signs))
+    said = "\n".join(part for part in (*errors, prose) if part)[: limits.prose_chars]
+    return ItemText(title_text(title), said, ("body", *sorted(signs)))
 
 
-def title_text(title: str, *, tags: bool = True) -> str:
-    """Return the title as a model reads it: in one line, references and names of people out, tags in front or gone."""
+def model_text(title: str, body: str | None) -> str:
+    """The title in the first line, then the cleaned body, code and errors included; empty if there is nothing."""
+    parts = [title_text(title), Cleaner.load().clean(body or "")]
+    return "\n".join(part for part in parts if part)[: Cleaner.load().limits.thread_chars]
+
+
+def title_text(title: str) -> str:
+    """Return the title as a model reads it: in one line, references and names of people out, tags in front."""
     cleaner = Cleaner.load()
     found, rest = bracket_tags(title[: cleaner.limits.line_chars])
     said = " ".join(cleaner.within_lines(rest).split())
-    return " ".join([*(f"[{tag}]" for tag in found if tags), *([said] if said else [])])
-
-
-def _within(comments: Sequence[str], cleaner: Cleaner) -> Iterator[str]:
-    """Cleaned comments, until there is more than a thread may hold."""
-    left = cleaner.limits.thread_chars
-    for comment in comments:
-        if left <= 0:
-            return
-        cleaned = cleaner.clean(comment, reply=True)
-        left -= len(cleaned) + 1
-        yield cleaned
+    return " ".join([*(f"[{tag}]" for tag in found), *([said] if said else [])])

@@ -1,375 +1,258 @@
-"""Training behind `embers classify --train`: one classifier per question, from gold labels and, if it helps, weak ones.
+"""Training behind `embers classify --train`: one linear model per question, all on the same columns.
 
-Classifiers learn from the gold labels of the database and from items that were drawn at random (``labels/wild.py``);
-the latter set temperature and threshold, as they are what users have. Items without gold labels whose class
-maintainers' labels name are added to the training rows where that was measured to help (``[[use]]`` in
-data/labelling.toml); nothing is calibrated or measured on them. Every training row is kept with its source.
+What each item is answered by a model that saw neither it nor its group (near-duplicates, links) sets the temperature of
+a question and the confidence of labels (``confidence.py``). Needs scikit-learn; what it leaves behind does not.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
 
-from torch_embers.classify.bundle import Bundle, HeldOut, TrainingRow, weights_of
-from torch_embers.classify.embedding.vectors import ItemText, embed_items, stored_vectors, text_batches, text_hash
-from torch_embers.classify.labels import gold, wild
-from torch_embers.classify.labels.weak import EXECUTION, LABEL, Labeller
-from torch_embers.classify.labels.weak_table import read_votes
-from torch_embers.classify.learning.calibration import DIGITS
-from torch_embers.classify.learning.features import fit_features, table
-from torch_embers.classify.learning.model import Classifier, Settings
+from torch_embers.classify import confidence
+from torch_embers.classify.examples import BODIES, CHOSEN, examples
+from torch_embers.classify.features import Features
+from torch_embers.classify.labels.weak import EXECUTION, Labeller
+from torch_embers.classify.model import FORMAT, About, Classifier, Question, digest, of_parts, softmax, weight_bytes
 from torch_embers.classify.questions import questions
-from torch_embers.classify.text import model_text, title_text
 from torch_embers.errors import InputError
 from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
-from torch_embers.store import renames
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    import pandas as pd
     from numpy.typing import NDArray
-    from sklearn.compose import ColumnTransformer
 
+    from torch_embers.classify import questions as asked
     from torch_embers.classify.embedding.embedder import Embedder
-    from torch_embers.classify.labels.gold import GoldItem
-    from torch_embers.classify.labels.label_model import Gold
-    from torch_embers.classify.labels.weak import WeakLabel
-    from torch_embers.classify.labels.wild import WildItem
-    from torch_embers.classify.questions import Question
-    from torch_embers.classify.text import Variant
+    from torch_embers.classify.examples import Example
+    from torch_embers.classify.features import Columns
     from torch_embers.store.store import Store
-    from torch_embers.store.writer import Writer
 
     Key = tuple[str, int]
+    Floats = NDArray[np.float64]
 
+C = 1.0
+"""Inverse regularisation, as in scikit-learn."""
+EVENNESS = 0.7
+"""How far rare classes weigh more than by their number: 0 not at all, 1 until all classes weigh the same."""
+WEIGHTS = {BODIES: 2.0}
+"""What an item weighs, by how it was drawn; 1 where nothing else is said."""
+FOLDS = 5
 LEAST_PER_CLASS = 3
-"""A class with fewer labelled items cannot be both learned and held out: its items are left out and counted."""
-GOLD, WEAK = "gold", "weak"
-DRAWN = f"{GOLD}:{wild.DRAWN_BY}"
-"""Source of the rows of items that were drawn at random."""
-SHIPPED = frozenset({DRAWN, f"{GOLD}:{wild.TARGETED_BY}"})
-"""Sources of rows that come with embers: alone they are no reason to ask a question."""
+"""A class with fewer items cannot be both learned and held out. It is never answered, but where a memory bug has no
+other answer."""
+TOLERANCE = 1e-4
 
 
-@dataclass(frozen=True, slots=True)
-class Trained:
-    """What a training used and what it left out."""
+@dataclass
+class Learned:
+    """What one question learned."""
 
-    bundle: Bundle
-    rare: Mapping[str, Mapping[str, int]]
-    """Question -> class -> labelled items of classes too rare to learn."""
-    left_out: Mapping[str, str]
-    """Questions that cannot be learned -> why."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Everything that can be learned from, for all questions."""
-
-    gold: Sequence[GoldItem]
-    votes: Mapping[Key, Sequence[WeakLabel]]
-    texts: Mapping[Key, ItemText]
-    """Of items that have a text and gold labels or votes."""
-    labeller: Labeller
-    taxonomy: Taxonomy
-    links: Sequence[tuple[Key, Key]] = ()
-    """Items about the same bug: they are held out together."""
-    answers: Mapping[Key, Gold] = field(default_factory=dict)
-    drawn: frozenset[Key] = frozenset()
-    """Items that are not in the database, but were drawn at random."""
-    judged: frozenset[Key] = frozenset()
-    """Those of them that set temperatures and thresholds."""
-
-    def table(self, keys: Sequence[Key], store: Store, embedder: Embedder) -> pd.DataFrame:
-        """What the classifiers read of these items."""
-        texts = [self.texts[key] for key in keys]
-        vectors = stored_vectors(store, embedder.model_id, embedder.dim, [text.text_hash for text in texts])
-        if drawn := [place for place, key in enumerate(keys) if key in self.drawn]:
-            vectors[drawn] = embedder.encode([texts[place].text for place in drawn])
-        return table([text.text for text in texts], vectors, [vote_names(self.votes.get(key, ())) for key in keys])
+    question: asked.Question
+    places: NDArray[np.int64]
+    """Of its examples among all."""
+    truth: list[str]
+    classes: tuple[str, ...]
+    held_out: Floats
+    """Probabilities by models that saw neither item nor group, uncalibrated: float64 [examples, classes]."""
+    weights: Floats
+    """float64 [features, classes]."""
+    intercepts: Floats
+    temperature: float = 1.0
+    sources: Counter[str] = field(default_factory=Counter)
 
 
-def train(
-    store: Store,
-    writer: Writer,
-    embedder: Embedder,
-    variant: Variant,
-    name: str,
-    say: Callable[[str], None],
-    drawn: Sequence[WildItem] = (),
-) -> Trained:
-    """Train a classifier for every question of the taxonomy that has enough items with gold labels.
+def train(store: Store, embedder: Embedder, name: str, say: Callable[[str], None]) -> Classifier:
+    """Train a classifier for every question of the taxonomy that has enough labelled items.
 
     Args:
-        store: the database with the gold labels.
-        writer: its writer.
+        store: the database with the gold labels, and the bodies of ``data/body_labels.csv``.
         embedder: gives the vectors.
-        variant: the text that is read.
-        name: of the bundle.
+        name: of the classifier.
         say: gets a line per question.
-        drawn: items that were drawn at random; issues of the development half are learned from, by their titles.
 
     Raises:
         InputError: no gold labels, or not one question that can be learned.
     """
-    data = read_training_data(store, writer, embedder, variant, drawn)
-    rows: dict[str, tuple[list[TrainingRow], list[TrainingRow]]] = {}
-    rare: dict[str, dict[str, int]] = {}
-    left: dict[str, str] = {}
-    asked = {question.name: question for question in questions(data.taxonomy) if not question.only}
-    for question in asked.values():
-        learned, rare[question.name] = gold_rows(question, data)
-        chosen = {row.label for row in learned if row.source not in SHIPPED}
-        if len(chosen) < 2:
-            only = f"only {next(iter(chosen))}" if chosen else "no class"
-            left[question.name] = f"{only} has {LEAST_PER_CLASS} or more labelled items"
-        else:
-            rows[question.name] = learned, weak_rows(question, data, {row.label for row in learned})
-    if not rows:
-        raise InputError(
-            f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more (`embers data label`)"
-        )
-    keys = sorted({(row.repo, row.number) for parts in rows.values() for part in parts for row in part})
-    items = data.table(keys, store, embedder)
-    how = Settings()
-    features = fit_features(items, how.views, how.min_df, how.max_features, functions_of(data.labeller))
-    classifiers: dict[str, Classifier] = {}
-    held_out: dict[str, tuple[HeldOut, ...]] = {}
-    for place, (learned, weak) in rows.items():
-        say(f"{place}: learning from {len(learned)} labelled items" + _also(weak))
-        # terms of a narrow question are weighed among its own items: what is rare in all may be common there
-        own = None if asked[place].narrowed else features
-        one = fit(asked[place], data, [*learned, *weak], keys, items, own)
-        classifiers[place] = one
-        probabilities = one.out_of_fold if one.out_of_fold is not None else np.zeros((0, 0))
-        held_out[place] = tuple(
-            HeldOut(row.repo, row.number, tuple(round(float(p), DIGITS) for p in own))
-            for row, own in zip(learned, probabilities, strict=True)
-        )
-    every = {place: (*learned, *weak) for place, (learned, weak) in rows.items()}
-    bundle = Bundle(
-        name,
-        variant,
-        weights_of(embedder.model_id),
-        data.taxonomy.digest,
-        # in the order in which it is loaded, so that the card that is written now is that of the saved classifier
-        dict(sorted(classifiers.items())),
-        dict(sorted(held_out.items())),
-        dict(sorted(every.items())),
-    )
-    return Trained(bundle, {name: few for name, few in rare.items() if few}, left)
-
-
-def _also(weak: Sequence[TrainingRow]) -> str:
-    return f" and {len(weak)} that votes label" if weak else ""
-
-
-def vote_names(votes: Iterable[WeakLabel]) -> list[str]:
-    """Names of the functions that voted on an item, without runs: these decide by themselves."""
-    return sorted({vote.function for vote in votes if vote.kind != EXECUTION})
-
-
-def functions_of(labeller: Labeller) -> list[str]:
-    """Names of all functions that read texts and labels."""
-    return sorted(name for name, (_, _, kind) in labeller.names().items() if kind != EXECUTION)
-
-
-def claims(question: Question, labeller: Labeller, classes: Container[str]) -> dict[str, str]:
-    """Functions that vote on a question, with their class; none where its scheme makes no use of votes."""
-    use = labeller.uses.get(question.scheme)
-    if use is None or not use.combined:
-        return {}
-    return all_claims(question, labeller, classes)
-
-
-def all_claims(question: Question, labeller: Labeller, classes: Container[str]) -> dict[str, str]:
-    """Functions that vote on a question, with their class, whether or not they are used."""
-    values = question.values()
-    return {
-        name: values[value]
-        for name, (scheme, value, kind) in sorted(labeller.names().items())
-        if scheme == question.scheme and kind != EXECUTION and values.get(value, "") in classes
-    }
-
-
-def read_training_data(
-    store: Store, writer: Writer, embedder: Embedder, variant: Variant, drawn: Sequence[WildItem] = ()
-) -> TrainingData:
-    """Read everything that can be learned from; texts without a vector are embedded.
-
-    Raises:
-        InputError: no gold labels.
-    """
-    taxonomy, labeller = Taxonomy.load(), Labeller.load()
-    labelled = gold.load(store, taxonomy=taxonomy)
-    if not labelled:
-        raise InputError("no gold labels in the database: `embers mine --source catalog` brings the catalog's")
-    embed_items(store, writer, embedder, variant=variant)
-    schemes = {use.scheme for use in labeller.uses.values() if use.trained}
-    with store.read() as connection:
-        votes = read_votes(connection)
-        links = connection.execute(LINKS).fetchall()
-        present = renames.former(connection)
-    wanted = {(item.repo, item.number) for item in labelled}
-    wanted |= {key for key, own in votes.items() if any(vote.scheme in schemes for vote in own)}
-    texts = {
-        (text.repo, text.number): text
-        for batch in text_batches(store, variant, only=wanted)
-        for text in batch
-        if text.text_hash
-    }
-    pairs = [((one_repo, one), (other_repo, other)) for one_repo, one, other_repo, other in links]
-    data = TrainingData(labelled, votes, texts, labeller, taxonomy, pairs, _answers(labelled))
-    return with_drawn(data, drawn, variant, present)
-
-
-def with_drawn(
-    data: TrainingData, drawn: Sequence[WildItem], variant: Variant, present: Mapping[str, str] | None = None
-) -> TrainingData:
-    """The data with the issues of the development half, by their titles, and without all other drawn items.
-
-    Whoever labelled an item of the test half, nothing is learned from it: an item is taken for one where repository
-    and number are the same, or the title. An issue of the development half with gold labels of its own keeps those.
-
-    Args:
-        data: what the database holds.
-        drawn: items that were drawn at random.
-        variant: the text that is read.
-        present: names that repositories have now, by former name.
-    """
-    data = _without(data, [item for item in drawn if item.part != "development"], present or {})
-    halves = {_place(item, present or {}): item for item in drawn if item.part == "development"}
-    own = {key: item for key, item in halves.items() if item.kind == "issue" and key not in data.answers}
-    texts = {key: model_text(item.title, None, (), variant) for key, item in own.items()}
-    labelled = [*data.gold, *wild.gold_items(own, data.taxonomy)]
-    return replace(
-        data,
-        gold=labelled,
-        votes={**data.votes, **{key: data.labeller.votes(item.title, None, None) for key, item in own.items()}},
-        texts={**data.texts, **{key: ItemText(*key, text, text_hash(text), "") for key, text in texts.items()}},
-        answers=_answers(labelled),
-        drawn=frozenset(texts),
-        judged=frozenset(key for key, item in own.items() if item.two_read),
-    )
-
-
-def _without(data: TrainingData, apart: Sequence[WildItem], present: Mapping[str, str]) -> TrainingData:
-    """The data without the items that are to be kept apart."""
-    titles = {text_hash(title_text(item.title)) for item in apart} - {""}
-    keys = {_place(item, present) for item in apart}
-    # whatever is read of an item, its title is the first line
-    keys |= {key for key, text in data.texts.items() if text_hash(text.text.partition("\n")[0]) in titles}
-    kept = [item for item in data.gold if (item.repo, item.number) not in keys]
-    return replace(
-        data,
-        gold=kept,
-        votes={key: votes for key, votes in data.votes.items() if key not in keys},
-        texts={key: text for key, text in data.texts.items() if key not in keys},
-        answers=_answers(kept),
-    )
-
-
-def _place(item: WildItem, present: Mapping[str, str]) -> Key:
-    """Repository and number of an item under the name that the repository has now."""
-    repo, number = item.place
-    return present.get(repo, repo), number
-
-
-def _answers(labelled: Sequence[GoldItem]) -> dict[Key, Gold]:
-    return {(item.repo, item.number): item.answers for item in labelled}
-
-
-LINKS = """
-    SELECT DISTINCT repo, number, target_repo, target_number FROM links
-    WHERE number IS NOT NULL AND target_number IS NOT NULL AND relation <> 'mentions' ORDER BY ALL"""
-"""Items about the same bug: they must be held out together."""
-
-
-# ---- rows ----------------------------------------------------------------------------------------------------------
-
-
-def gold_rows(question: Question, data: TrainingData) -> tuple[list[TrainingRow], dict[str, int]]:
-    """Rows of the classes that have enough labelled items, and how many items of the others there are."""
-    use = data.labeller.uses.get(question.scheme)
-    rows = [
-        TrainingRow(*key, truth, use.drawn_weight if use and source == DRAWN else 1.0, source)
-        for item in data.gold
-        if (truth := question.truth(item)) is not None and (key := (item.repo, item.number)) in data.texts
-        for source in (f"{GOLD}:{item.annotators[question.scheme]}",)
+    rows, links = examples(store)
+    items = [row.item for row in rows]
+    titles = embedder.encode([item.text.title for item in items])
+    texts = embedder.encode([item.text.words for item in items])
+    functions = sorted(name for name, (_, _, kind) in Labeller.load().names().items() if kind != EXECUTION)
+    features = Features.learned(items, functions, embedder.dim)
+    columns = features.rows(items, titles, texts)
+    matrix = sparse(columns, features.width)
+    groups = grouped(rows, links)
+    learned = [
+        one
+        for question in questions(Taxonomy.load())
+        if not question.only and (one := learn(question, rows, matrix, groups, say)) is not None
     ]
-    counted, own = Counter(row.label for row in rows), Counter(row.label for row in rows if row.source not in SHIPPED)
-    rare = {value: own[value] for value, count in counted.items() if count < LEAST_PER_CLASS and own[value]}
-    return [row for row in rows if counted[row.label] >= LEAST_PER_CLASS], rare
+    if not any(len(one.places) for one in learned):
+        raise InputError(f"no scheme has two classes with {LEAST_PER_CLASS} labelled items: label more")
+    return assembled(name, embedder.model_id, features, rows, columns, learned)
 
 
-def weak_rows(question: Question, data: TrainingData, classes: set[str]) -> list[TrainingRow]:
-    """Rows of items without gold labels for which maintainers' labels name one class; of each class the first by hash.
+def learn(
+    question: asked.Question,
+    rows: Sequence[Example],
+    matrix: csr_matrix,
+    groups: NDArray[np.int64],
+    say: Callable[[str], None],
+) -> Learned | None:
+    """Learn one question; ``None`` where there is too little, but of a sub-type, which always has an answer."""
+    answered = [(place, truth) for place, row in enumerate(rows) if (truth := question.truth(row.gold)) is not None]
+    counted = Counter(truth for _, truth in answered)
+    kept = [(place, truth) for place, truth in answered if counted[truth] >= LEAST_PER_CLASS]
+    places, given = np.array([place for place, _ in kept], np.int64), [label for _, label in kept]
+    sources = Counter(rows[place].gold.annotators.get(question.scheme, "") for place in places)
+    classes = tuple(sorted(set(given)))
+    if len(classes) < 2:
+        if not question.narrowed:
+            return None
+        # too little to learn: the class that is most frequent, else first by precedence
+        prior = np.log([counted[value] + 0.5 for value in question.classes])
+        empty = np.zeros((matrix.shape[1], len(prior)))
+        none = np.zeros(0, np.int64)
+        return Learned(question, none, [], question.classes, np.zeros((0, len(prior))), empty, prior, 1.0, sources)
+    say(f"{question.name}: learning from {len(places)} labelled items")
+    own = matrix[places]
+    labels = np.array(given)
+    weights_of = np.array([WEIGHTS.get(rows[place].sample, 1.0) for place in places])
+    held_out = np.zeros((len(places), len(classes)))
+    for known, unseen in folds(labels, groups[places]):
+        fitted = regression(own[known], labels[known], weights_of[known])
+        at = np.array([classes.index(value) for value in fitted.classes_])
+        held_out[np.ix_(unseen, at)] = fitted.predict_proba(own[unseen])
+    weights, intercepts = by_class(regression(own, labels, weights_of), classes)
+    learned = Learned(question, places, given, classes, held_out, weights, intercepts, 1.0, sources)
+    judged = np.array([rows[place].sample != CHOSEN for place in places])
+    learned.temperature = temperature(held_out, np.searchsorted(classes, labels), judged)
+    return learned
 
-    Words do not count: they are read from the text as well, and would teach it nothing.
-    """
-    use = data.labeller.uses.get(question.scheme)
-    if use is None or not use.trained or question.narrowed or question.member:
-        return []
-    kinds = data.labeller.names()
-    functions = {
-        name: value for name, value in all_claims(question, data.labeller, classes).items() if kinds[name][2] == LABEL
-    }
-    rows: dict[str, list[TrainingRow]] = defaultdict(list)
-    for key in data.votes.keys() & data.texts.keys() - data.answers.keys():
-        named = {vote.function for vote in data.votes[key] if vote.function in functions}
-        values = {functions[name] for name in named}
-        if len(values) == 1:
-            [label] = values
-            rows[label].append(TrainingRow(*key, label, use.weight, f"{WEAK}:{'+'.join(sorted(named))}"))
-    for own in rows.values():
-        own.sort(key=lambda row: data.texts[row.repo, row.number].text_hash)
-    return [row for _, own in sorted(rows.items()) for row in own[: use.per_class]]
+
+def folds(labels: NDArray[np.str_], groups: NDArray[np.int64]) -> Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to learn from and to hold out: groups stay whole, classes are spread as evenly as they allow."""
+    count = max(2, min(FOLDS, len(set(groups.tolist())), max(Counter(labels.tolist()).values())))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of classes with fewer items than folds
+        yield from StratifiedGroupKFold(count, shuffle=True, random_state=0).split(labels, labels, groups)
 
 
-# ---- fitting -------------------------------------------------------------------------------------------------------
+def regression(matrix: csr_matrix, labels: NDArray[np.str_], weights: Floats | None = None) -> LogisticRegression:
+    """A fitted logistic regression."""
+    counted = Counter(labels.tolist())
+    usual = len(labels) / len(counted)
+    by_label = {label: (usual / count) ** EVENNESS for label, count in counted.items()}
+    made = LogisticRegression(C=C, class_weight=by_label, max_iter=1_000, tol=TOLERANCE)
+    return made.fit(matrix, labels, sample_weight=weights)
 
 
-def fit(
-    question: Question,
-    data: TrainingData,
-    rows: Sequence[TrainingRow],
-    keys: Sequence[Key],
-    items: pd.DataFrame,
-    features: ColumnTransformer | None = None,
-    settings: Settings | None = None,
+def by_class(fitted: LogisticRegression, classes: Sequence[str]) -> tuple[Floats, Floats]:
+    """Weights float64 [features, classes] and intercepts; of two classes scikit-learn keeps the second's alone."""
+    weights, intercepts = fitted.coef_.T, fitted.intercept_
+    if len(classes) == 2:
+        weights = np.hstack([-weights / 2, weights / 2])
+        intercepts = np.array([-intercepts[0] / 2, intercepts[0] / 2])
+    return weights, intercepts
+
+
+def temperature(held_out: Floats, truth: NDArray[np.int64], judged: NDArray[np.bool_]) -> float:
+    """What logits are divided by so that answers out of fold are likeliest, on the judged items or on all if few."""
+    if judged.sum() < 30:
+        judged = np.ones(len(truth), dtype=bool)
+    scores, own = logits(held_out[judged]), truth[judged]
+
+    def loss(log_temperature: float) -> float:
+        chances = softmax(scores / np.exp(log_temperature))[np.arange(len(own)), own]
+        return float(-np.log(np.maximum(chances, 1e-9)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-1.5, 1.5), method="bounded").x))
+
+
+def logits(probabilities: Floats) -> Floats:
+    """Logarithms of probabilities, none of them below a millionth: a fold may not know a class."""
+    return np.log(np.maximum(probabilities, 1e-6))
+
+
+def assembled(
+    name: str,
+    embedding: str,
+    features: Features,
+    rows: Sequence[Example],
+    columns: Sequence[Columns],
+    learned: Sequence[Learned],
 ) -> Classifier:
-    """Fit the classifier of a question.
-
-    Args:
-        question: what is asked.
-        data: with texts and votes of the rows.
-        rows: to learn from; those with gold labels are held out, calibrated on and give the threshold.
-        keys: items of the table.
-        items: the table.
-        features: fitted on the table; fitted on the rows when not given.
-        settings: how; the defaults when not given.
-    """
-    place = {key: at for at, key in enumerate(keys)}
-    own = [(row.repo, row.number) for row in rows]
-    groups = join_groups(
-        near_duplicates([data.texts[key].text for key in own]).tolist(), linked(own, data.links).tolist()
+    """The classifier, with what was measured of it on its own examples."""
+    calibrated = {one.question.name: softmax(logits(one.held_out) / one.temperature) for one in learned}
+    held_out: dict[str, dict[str, tuple[float, ...]]] = defaultdict(dict)
+    confusion = {}
+    for one in learned:
+        found = calibrated[one.question.name]
+        counts = np.zeros((len(one.classes), len(one.classes)), np.int64)
+        np.add.at(counts, (np.searchsorted(one.classes, one.truth), found.argmax(axis=1)), 1)
+        confusion[one.question.name] = tuple(map(tuple, counts.tolist()))
+        for place, own in zip(one.places, found, strict=True):
+            repo, number = rows[place].key
+            if "/" in repo:  # drawn titles without a number are in no database
+                held_out[one.question.name][f"{repo}#{number}"] = tuple(np.round(own, 3).tolist())
+    about = About(
+        format=FORMAT,
+        name=name,
+        embedding=embedding,
+        taxonomy=Taxonomy.load().digest,
+        weights_sha256="",
+        questions={
+            one.question.name: Question(
+                classes=one.classes,
+                temperature=round(one.temperature, 4),
+                trained_on=dict(sorted(Counter(one.truth).items())),
+                sources=dict(sorted(one.sources.items())),
+            )
+            for one in learned
+        },
+        cuts=(),
+        title_terms=features.title.terms,
+        words=features.words.terms,
+        marks=features.marks,
+        dim=features.dim,
+        held_out=dict(held_out),
+        confusion=confusion,
     )
-    labels = [row.label for row in rows]
-    model = Classifier(question.name, settings or Settings(), votes=claims(question, data.labeller, set(labels)))
-    is_gold = [row.source.startswith(GOLD) for row in rows]
-    weights = [row.weight for row in rows]
-    table_of = items.iloc[[place[key] for key in own]]
-    judged = [key in data.judged for key in own]
-    return model.fit(table_of, labels, groups.tolist(), weights, is_gold, features, judged)
+    weights: dict[str, NDArray[Any]] = {
+        "weights": np.hstack([one.weights for one in learned]).astype(np.float16),
+        "intercepts": np.concatenate([one.intercepts for one in learned]).astype(np.float32),
+        "title_rarity": features.title.rarity.astype(np.float16),
+        "word_rarity": features.words.rarity.astype(np.float16),
+    }
+    made = of_parts(about, weights)
+    probabilities = made.probabilities(columns)
+    for one in learned:
+        probabilities[one.question.name][one.places] = calibrated[one.question.name]
+    cuts = confidence.cuts(made, rows, probabilities)
+    return of_parts(about.model_copy(update={"cuts": cuts, "weights_sha256": digest(weight_bytes(made))}), weights)
 
 
-def linked(items: Sequence[Key], links: Sequence[tuple[Key, Key]]) -> NDArray[np.int64]:
-    """Number the groups of items that links join, also by way of others: int64 [items]."""
-    place = {item: at for at, item in enumerate(items)}
-    return linked_groups(len(items), [(place[a], place[b]) for a, b in links if a in place and b in place])
+def sparse(columns: Sequence[Columns], width: int) -> csr_matrix:
+    """Columns of items as a matrix float32 [items, width]."""
+    ends = np.cumsum([0, *(len(row.places) for row in columns)])
+    values = np.concatenate([row.values for row in columns])
+    places = np.concatenate([row.places for row in columns])
+    return csr_matrix((values, places, ends), shape=(len(columns), width))
+
+
+def grouped(rows: Sequence[Example], links: Sequence[tuple[Key, Key]]) -> NDArray[np.int64]:
+    """Number the groups that are held out whole: near-duplicates, and what links join, also by way of others."""
+    place = {row.key: at for at, row in enumerate(rows)}
+    linked = linked_groups(len(rows), [(place[a], place[b]) for a, b in links if a in place and b in place])
+    return join_groups(near_duplicates([row.item.text.title for row in rows]).tolist(), linked.tolist())

@@ -1,14 +1,13 @@
 """The command `embers` put together: which function is behind which word. A new command is listed here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from torch_embers.cli import (
-    advisories,
     assistants,
     audit,
     bisect,
@@ -85,14 +84,7 @@ def first_line(command: Any) -> str:
     return str(command.help).splitlines()[0]
 
 
-class Group(NamedTuple):
-    """Commands behind one word."""
-
-    about: str
-    commands: Mapping[str, Callable[..., None]]
-
-
-COMMANDS: dict[str, dict[str, Callable[..., None] | Group]] = {
+COMMANDS: dict[str, dict[str, Callable[..., None] | str]] = {
     "Look up": {
         "show": runs.show_item,
         "show --paste": bisect.paste,
@@ -100,7 +92,6 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | Group]] = {
         "list --cases": listing.list_cases,
         "list --matrix": runs.matrix,
         "search": search.search,
-        "search --like": search.similar,
         "chain": tracker.chain,
         "status": tracker.status,
     },
@@ -111,45 +102,34 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | Group]] = {
         "study": study.study,
         "report": report.report,
         "report --serve-existing": report.serve_existing,
-        "data": Group(
-            "Label, judge, link, count, export and merge what is stored.",
-            {
-                "label": classify.label,
-                "judge": runs.judge,
-                "link": tracker.link,
-                "funnel": tracker.funnel,
-                "export": tracker.export,
-                "merge": runs.merge,
-            },
-        ),
-        "research": Group(
-            "Hunt unknown bugs, test fixes, shrink scripts, time and measure.",
-            {
-                "hunt": oracles.hunt,
-                "fix-tests": fix_tests.fix_tests,
-                "minimize": runs.minimize,
-                "perf": oracles.perf,
-                "advisories": advisories.advisories,
-                "evaluate": classify.evaluate,
-            },
-        ),
+        "data": "Label, judge, link, count, export and merge what is stored.",
+        "data label": classify.label,
+        "data judge": runs.judge,
+        "data link": tracker.link,
+        "data funnel": tracker.funnel,
+        "data export": tracker.export,
+        "data merge": runs.merge,
+        "research": "Hunt unknown bugs, test fixes, shrink scripts, time and measure.",
+        "research hunt": oracles.hunt,
+        "research fix-tests": fix_tests.fix_tests,
+        "research minimize": runs.minimize,
+        "research perf": oracles.perf,
+        "research advisories": audit.advisories,
+        "research evaluate": classify.evaluate,
     },
     "Set up": {
         "doctor": runs.doctor,
-        "builds": Group(
-            "Install, check and remove the PyTorch builds that cases run on.",
-            {
-                "add": builds.builds_add,
-                "list": builds.builds_list,
-                "check": builds.builds_check,
-                "remove": builds.builds_remove,
-            },
-        ),
+        "builds": "Install, check and remove the PyTorch builds that cases run on.",
+        "builds add": builds.add,
+        "builds list": builds.list_all,
+        "builds check": builds.check,
+        "builds remove": builds.remove,
     },
     "": {"mcp": assistants.mcp},
 }
-"""In the order of `embers --help`. Forms with an option in their name and commands without a heading are not listed."""
-PASSING_ON = {"sanitize": oracles.PASS_ON, "perf": oracles.PASS_ON}
+"""In the order of `embers --help`: of a group its sentence, then its members. A form with an option in its name, and
+what has no heading, is not listed."""
+PASSING_ON = {"sanitize": oracles.PASS_ON, "research perf": oracles.PASS_ON}
 """Commands that hand words on to a script."""
 FORMER = {
     "cases": "list --cases",
@@ -158,19 +138,8 @@ FORMER = {
     "second-opinion": "show --paste",
     "comment": "show --paste",
     "serve": "report --serve-existing",
-    "label": "data label",
-    "judge": "data judge",
-    "link": "data link",
-    "funnel": "data funnel",
-    "export": "data export",
-    "merge": "data merge",
-    "hunt": "research hunt",
-    "fix-tests": "research fix-tests",
-    "minimize": "research minimize",
-    "perf": "research perf",
-    "advisories": "research advisories",
-    "evaluate": "research evaluate",
 }
+FORMER |= {name.split()[1]: name for name in COMMANDS["Study and share"] if name.startswith(("data ", "research "))}
 """Former names of commands, and what they are called now."""
 FORMER_UNTIL = "0.3"
 """Release without the former names."""
@@ -181,27 +150,28 @@ def _group(about: str, **attributes: Any) -> typer.Typer:
     return typer.Typer(cls=_Group, help=about, no_args_is_help=True, rich_markup_mode=None, **attributes)
 
 
-def _add(to: typer.Typer, word: str, behind: Callable[..., None] | Group, heading: str | None = None) -> None:
-    if isinstance(behind, Group):
-        group = _group(behind.about)
-        for member, function in behind.commands.items():
-            _add(group, member, function)
-        to.add_typer(group, name=word, rich_help_panel=heading)
-        return
-    hidden = heading == "" or " " in word
-    settings = PASSING_ON.get(word)
-    to.command(word, cls=_Command, context_settings=settings, rich_help_panel=heading, hidden=hidden)(behind)
-
-
 app = _group(
     "Mine PyTorch's tracker, link bugs to their fixes, and keep re-checking closed ones.",
     name="embers",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for heading, words in COMMANDS.items():
-    for word, behind in words.items():
-        _add(app, word, behind, heading)
+_groups: dict[str, typer.Typer] = {}
+for _heading, _words in COMMANDS.items():
+    for _name, _behind in _words.items():
+        if isinstance(_behind, str):
+            _groups[_name] = _group(_behind)
+            app.add_typer(_groups[_name], name=_name, rich_help_panel=_heading)
+            continue
+        _place, _, _word = _name.partition(" ")
+        _settings = PASSING_ON.get(_name)
+        if _place in _groups:
+            _groups[_place].command(_word, cls=_Command, context_settings=_settings)(_behind)
+        else:
+            _hidden = " " in _name or not _heading
+            app.command(_name, cls=_Command, context_settings=_settings, rich_help_panel=_heading, hidden=_hidden)(
+                _behind
+            )
 
 
 def _version(wanted: bool) -> None:

@@ -1,14 +1,15 @@
-"""The command audit."""
+"""The commands audit and advisories."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from torch_embers.json_output import print_json
+from torch_embers.errors import InputError
+from torch_embers.json_output import as_json, print_json
 
 FOUND = 10
-"""Exit code when a bug at or above the threshold can be met."""
+"""Exit code when the code can meet a bug at or above the threshold."""
 
 
 def audit(
@@ -25,23 +26,64 @@ def audit(
     ] = "text",
     fail_on: Annotated[
         Literal["high", "medium", "low", "never"],
-        typer.Option(help="Exit with 10 from this severity on, for bugs that the code calls."),
+        typer.Option(help="Exit with 10 where a finding is high and its bug this severe."),
     ] = "high",
     intended: Annotated[bool, typer.Option(help="Also tell what maintainers call intended or superseded.")] = False,
+    possible: Annotated[
+        bool, typer.Option("--possible", help="Also list the findings that are only possible.")
+    ] = False,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A case, or an issue such as #31829, that does not count; repeatable.")
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option(help="Only findings that are not in this file count.")] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(help="Write the findings to this file and exit with 0.")
+    ] = None,
 ) -> None:
-    """Tell which known bugs of a PyTorch release your code can meet.
-
-    The code is read, never executed.
-    """
-    from torch_embers.audit import command, formats
-    from torch_embers.errors import InputError
+    """Tell which known bugs your code can meet, without running it."""
+    from torch_embers.audit import command, formats, ignores
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
         raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")
-    done = command.audit(targets or (), torch or command.installed_version(python), device, intended=intended)
+    cases = frozenset().union(*(ignores.named_cases(one, "--ignore") for one in ignore or ()))
+    version = torch or command.installed_version(python)
+    accepted = command.Accepted(cases, baseline)
+    done = command.audit(targets or (), version, device, intended=intended, accepted=accepted)
+    if write_baseline:
+        typer.echo(f"{command.write_baseline(done, write_baseline)} places written to {write_baseline}")
+        return
     if form == "text":
-        formats.print_lines(done)
+        formats.print_lines(done, possible=possible)
     else:
         print_json({"json": formats.rows, "sarif": formats.sarif, "vex": formats.vex}[form](done))
     if fail_on != "never" and command.reaches(done, fail_on):
         raise typer.Exit(FOUND)
+
+
+def advisories(
+    osv: Annotated[Path | None, typer.Option(help="Also write an OSV document per advisory into this folder.")] = None,
+    as_documents: Annotated[
+        bool, typer.Option("--json", help="Print the OSV documents as a JSON list instead.")
+    ] = False,
+) -> None:
+    """Print published ranges of advisories beside what runs show."""
+    from torch_embers import console
+    from torch_embers.audit import advisories as shipped
+    from torch_embers.audit.osv import document
+    from torch_embers.audit.ranges import lines
+
+    about, done = shipped.load(), shipped.executed()
+    documents = [document(one, about) for one in done]
+    if osv:
+        try:
+            osv.mkdir(parents=True, exist_ok=True)
+            for made in documents:
+                (osv / f"{made['id']}.json").write_text(as_json(made) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"--osv {osv} cannot be written: {error.strerror}: name a folder") from error
+    if as_documents:
+        print_json(documents)
+        return
+    out = console.stdout()
+    for line in lines(done, about):
+        out.print(console.plain(line))

@@ -137,14 +137,11 @@ def paste(
     ] = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Print the answer as text to paste into the item.
-
-    With every release and the whole scripts. Embers never posts it.
-    """
+    """Print the answer as text to paste, with every release and the whole scripts; it is never posted."""
     from torch_embers import settings
     from torch_embers.normalize import item_named
     from torch_embers.run import paste, reports
-    from torch_embers.run.item_report import report_of
+    from torch_embers.run.item_evidence import report_of
 
     wanted = settings.load(database=database, repo=repo)
     report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))

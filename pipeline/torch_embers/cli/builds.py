@@ -10,7 +10,7 @@ from torch_embers.errors import InputError
 from torch_embers.json_output import print_json
 
 
-def builds_add(
+def add(
     version: Annotated[
         str | None, typer.Argument(help="A release such as 2.5.1, or `nightly`.", show_default=False)
     ] = None,
@@ -21,10 +21,7 @@ def builds_add(
         bool, typer.Option("--allow-cuda-packages", help="Take PyPI's build with several GB of CUDA packages.")
     ] = False,
 ) -> None:
-    """Install a release, a nightly or a wheel, or register a Python.
-
-    Releases are installed without CUDA packages.
-    """
+    """Install a release, a nightly or a wheel, or register a Python."""
     from torch_embers import settings
     from torch_embers.builds import install
     from torch_embers.progress_bar import ProgressBar
@@ -44,7 +41,7 @@ def builds_add(
     show.print_builds([found], wanted.builds_cap)
 
 
-def builds_list(json: JsonOption = False) -> None:
+def list_all(json: JsonOption = False) -> None:
     """List the builds, with the room they take."""
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
@@ -58,13 +55,10 @@ def builds_list(json: JsonOption = False) -> None:
         show.print_builds(installed, wanted.builds_cap)
 
 
-def builds_check(
+def check(
     names: Annotated[list[str] | None, typer.Argument(help="Builds; all of them where none is named.")] = None,
 ) -> None:
-    """Check that builds are what they were and work.
-
-    On each device: import, matmul, backward. Exit code 3 if not.
-    """
+    """Check that builds work on each device; exit code 3 if not."""
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
     from torch_embers.run import command, show
@@ -76,7 +70,7 @@ def builds_check(
         raise typer.Exit(InputError.exit_code)
 
 
-def builds_remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
+def remove(name: Annotated[str, typer.Argument(help="Name of the build.")]) -> None:
     """Forget a build; delete it if embers installed it."""
     from torch_embers import console, settings
     from torch_embers.builds.registry import Registry

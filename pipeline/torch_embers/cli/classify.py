@@ -1,8 +1,8 @@
 """Commands that label items and measure how well."""
 
-import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,20 +16,22 @@ def classify(
         int | None, typer.Option(min=1, help="Only say why this item has its labels: terms, nearest labelled items.")
     ] = None,
     train: Annotated[
-        bool, typer.Option("--train", help="Train on the gold labels of the database before labelling.")
+        bool, typer.Option("--train", help="Train on the gold labels of the database before labelling (extra `train`).")
     ] = False,
     model: Annotated[
         Path | None, typer.Option(help="Folder of the classifier.", show_default="the one that comes with embers")
     ] = None,
-    variant: Annotated[str, typer.Option(help="Text to train on: title, title_body or thread.")] = "title_body",
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
     """Label every item with the study's taxonomy.
 
-    Below the confidence threshold it abstains.
+    It reads title and body. Each label has a probability and a confidence: high, medium or low. The study's classes
+    non-contiguity, segfault, indexing and silent correctness are found by these names with `embers list --class`.
     """
     packages.require("classify", "classification needs")
+    if train:
+        packages.require("train", "training needs")
     from torch_embers import console, settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
@@ -39,108 +41,88 @@ def classify(
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     if explain is not None:
-        found = why(store, command.bundle_of(store, model), wanted.repo, explain)
+        found = why(store, command.classifier_of(store, model), wanted.repo, explain)
         classify_show.print_explanation(found, wanted.repo, explain)
         return
     with ProgressBar("classifying", unit="steps") as progress:
-        classify_show.print_labelled(command.run(store, model, variant, progress, train=train))
-    console.print_next("`embers list --class VALUE` shows the items of a class, `embers run` which bugs occur here")
+        done = command.run(store, model, progress, train=train)
+    classify_show.print_labelled(done)
+    console.print_next(
+        "`embers list --class VALUE --min-confidence high` shows the sure items of a class, `embers run` which bugs "
+        "occur here"
+    )
 
 
 def evaluate(
     train: Annotated[Path | None, typer.Option(help="CSV file to learn from, instead of the database's gold.")] = None,
-    test: Annotated[
-        Path | None, typer.Option(help="CSV file to answer; without one, grouped cross-validation.")
+    test: Annotated[Path | None, typer.Option(help="CSV file to answer; without one, five folds.")] = None,
+    text_col: Annotated[
+        list[str] | None, typer.Option(help="Column with text, the title first; repeat to join several.")
     ] = None,
-    text_col: Annotated[list[str] | None, typer.Option(help="Column with text; repeat to join several.")] = None,
     label_col: Annotated[str, typer.Option(help="Column with the class.")] = "label",
-    group_col: Annotated[str | None, typer.Option(help="Column that says what must stay together.")] = None,
-    date_col: Annotated[str | None, typer.Option(help="Column with dates, for a split by time.")] = None,
-    split: Annotated[str, typer.Option(help="folds, or time:DATE to train before a date and test after.")] = "folds",
-    repeats: Annotated[int, typer.Option(min=1, help="Cut the folds this often, each time otherwise.")] = 1,
     scheme: Annotated[list[str] | None, typer.Option(help="Only this scheme of the gold; repeat for more.")] = None,
-    variant: Annotated[str, typer.Option(help="Text of the gold items: title, title_body or thread.")] = "title_body",
-    no_tags: Annotated[bool, typer.Option("--no-tags", help="Read titles without tags such as [MPS].")] = False,
-    tune: Annotated[
-        bool, typer.Option("--tune", help="Also compare an encoder that is tuned in each fold (extra `tune`).")
-    ] = False,
-    plots: Annotated[Path | None, typer.Option(help="Also draw everything into this folder, SVG and PNG.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside plain baselines.
-
-    On the gold labels, or on any CSV files; every figure has its interval.
-    """
-    packages.require("classify", "classification needs")
-    if tune:
-        packages.require("tune", "tuning an encoder needs")
+    """Measure the classifier beside baselines, on gold or CSV files."""
+    packages.require("train", "measuring needs")
     from torch_embers.evaluate import command as evaluate_command
-    from torch_embers.evaluate import show as evaluate_console
+    from torch_embers.evaluate import show as evaluate_show
     from torch_embers.progress_bar import ProgressBar
 
-    if train is None and (test is not None or text_col or group_col or date_col):
-        raise InputError("--test, --text-col, --group-col and --date-col go with --train FILE")
-    evaluate_command.check_output(out, plots)
+    if train is None and (test is not None or text_col):
+        raise InputError("--test and --text-col go with --train FILE")
     with ProgressBar("evaluating", unit="answers") as progress:
         if train is not None:
-            found = evaluate_command.on_files(
-                train,
-                test,
-                text_col or ["text"],
-                label_col,
-                group_col,
-                date_col,
-                split,
-                progress,
-                repeats=repeats,
-                tune=tune,
-            )
+            found = evaluate_command.on_files(train, test, text_col or ["text"], label_col, progress)
         else:
-            found = evaluate_command.on_gold(
-                store_at(database), variant, split, scheme or (), progress, tags=not no_tags, repeats=repeats, tune=tune
-            )
-    evaluate_console.print_evaluated(found)
+            found = evaluate_command.on_gold(store_at(database), scheme or (), progress)
+    evaluate_show.print_reports(found)
     if out is not None:
-        about: dict[str, Any] = {"split": split, "repeats": repeats}
-        about |= {"variant": variant, "tags": not no_tags} if train is None else {}
-        evaluate_console.write_json(found, out, about)
-    if plots is not None:
-        evaluate_command.draw(found, plots)
+        evaluate_command.write_json(found, out)
+
+
+class LabelAction(StrEnum):
+    """What `embers data label` does."""
+
+    EXPORT, IMPORT, CHECK_RULE = "export", "import", "check-rule"
 
 
 def label(
+    action: Annotated[
+        LabelAction | None,
+        typer.Argument(help="Write a sheet to fill in, read a filled one, or try labelling rules.", show_default=False),
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="The sheet (CSV), or the rules (TOML).", show_default=False)
+    ] = None,
+    annotator: Annotated[str | None, typer.Option(help="Who labels.")] = None,
     scheme: Annotated[list[str] | None, typer.Option(help="Only ask this scheme; repeat for more.")] = None,
-    annotator: Annotated[str | None, typer.Option(help="Who labels; asked for when not given.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="Offer at most this many items.")] = 50,
-    blind: Annotated[bool, typer.Option("--blind", help="Do not show the model's guess.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many items.")] = 50,
+    blind: Annotated[bool, typer.Option("--blind", help="Leave out of the sheet what the classifier says.")] = False,
     errors: Annotated[
         bool, typer.Option("--errors", help="Only list the gold labels that are probably wrong, the surest first.")
     ] = False,
-    model: Annotated[
-        Path | None,
-        typer.Option(help="Folder of the classifier, for --errors.", show_default="the one that comes with embers"),
-    ] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Label items by hand, the most informative first.
-
-    Every answer is kept at once; quit at any time.
-    """
-    packages.require("classify", "classification needs")
-    from torch_embers import console
-    from torch_embers.annotate.command import label_session
-    from torch_embers.annotate.keyboard import read_keys
-    from torch_embers.classify import command
-    from torch_embers.classify import show as classify_show
-    from torch_embers.classify.suspects import suspects
-
+    """Label items in a CSV file, or try labelling rules."""
+    store = store_at(database)
     if errors:
-        store = store_at(database)
-        classify_show.print_suspects(suspects(store, command.bundle_of(store, model), scheme or ()), limit)
+        from torch_embers.annotate import errors as probable
+
+        probable.print_suspects(store, scheme or (), limit)
         return
-    if model is not None:
-        raise InputError("--model goes with --errors")
-    label_session(
-        store_at(database), scheme or (), annotator, limit, read_keys(sys.stdin), console.stdout(), blind=blind
-    )
+    if action is None or file is None:
+        raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
+    from torch_embers.annotate import show
+
+    if action is LabelAction.EXPORT:
+        show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)
+    elif scheme or blind:
+        raise InputError("--scheme and --blind go with `export`")
+    elif action is LabelAction.CHECK_RULE:
+        show.print_rules(store, file)
+    elif annotator is None:
+        raise InputError("say who filled it in: --annotator NAME")
+    else:
+        show.import_sheet(store, file, annotator)

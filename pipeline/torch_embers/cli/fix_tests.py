@@ -12,6 +12,7 @@ from torch_embers.cli.options import (
     RepoOption,
     ShardOption,
     StateOption,
+    builds_option,
     shard_of,
     store_at,
 )
@@ -22,10 +23,7 @@ if TYPE_CHECKING:
 
 
 def fix_tests(
-    build: Annotated[
-        list[str] | None,
-        typer.Option("--build", "-b", help="Run on this build, or `all`; repeat for more.", show_default="run nothing"),
-    ] = None,
+    build: Annotated[list[str] | None, builds_option("run nothing")] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="Run this many tests, drawn at random.")] = None,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
     since: Annotated[str | None, typer.Option(help="Run only tests of commits from this day on.")] = None,

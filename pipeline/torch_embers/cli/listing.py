@@ -1,5 +1,6 @@
 """Commands that list items and cases by what is known of them."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -8,8 +9,20 @@ from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
 
 ClassOption = Annotated[
     list[str] | None,
-    typer.Option("--class", help="With this class, as SCHEME=VALUE or VALUE; repeat to ask for several."),
+    typer.Option(
+        "--class",
+        help="With this class, as SCHEME=VALUE, VALUE or a name such as non-contiguity, segfault, indexing or "
+        "silent correctness; repeat to ask for several.",
+    ),
 ]
+
+
+class Confidence(StrEnum):
+    """How sure the classifier is of a label."""
+
+    LOW, MEDIUM, HIGH = "low", "medium", "high"
+
+
 OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
 UrlsOption = Annotated[bool, typer.Option("--urls", help="Print the address of each item, in a narrow window too.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
@@ -25,6 +38,9 @@ def list_items(
     ] = None,
     label: Annotated[list[str] | None, typer.Option(help="With this label; repeat to ask for several.")] = None,
     classes: ClassOption = None,
+    min_confidence: Annotated[
+        Confidence, typer.Option(help="Least confidence of the classifier in a class that counts for --class.")
+    ] = Confidence.LOW,
     operator: Annotated[
         str | None, typer.Option(help="Named in its title, summary or cases, e.g. addmm or torch.addmm.")
     ] = None,
@@ -55,10 +71,7 @@ def list_items(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that pass all given filters.
-
-    Each has its state, its verdict on the newest build, and whether it may be closed.
-    """
+    """List the items that pass all given filters."""
     from torch_embers.run import answers
     from torch_embers.run import show as run_show
     from torch_embers.store import listing, show
@@ -72,6 +85,7 @@ def list_items(
         absent_on=absent_on,
         labels=tuple(label or ()),
         classes=tuple(classes or ()),
+        min_confidence=min_confidence.value,
         operator=operator,
         backend=backend,
         has_case=has_case,

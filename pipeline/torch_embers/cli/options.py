@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,10 +25,15 @@ ItemArgument = Annotated[
 ItemsArgument = Annotated[
     list[str], typer.Argument(metavar="ITEM...", help="Issues or pull requests: 7, #7, owner/name#7, or addresses.")
 ]
-BuildOption = Annotated[
-    list[str] | None,
-    typer.Option("--build", "-b", help="Build by name or version, or `all`; repeat for more.", show_default="current"),
-]
+
+
+def builds_option(default: str) -> Any:
+    """``--build``, which can be repeated; ``default`` says in words what is taken where it is not given."""
+    about = "Build by name or version, or `all`; repeat for more."
+    return typer.Option("--build", "-b", help=about, show_default=default)
+
+
+BuildOption = Annotated[list[str] | None, builds_option("current")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Runs at a time.")]
 
 UnsandboxedOption = Annotated[

@@ -34,10 +34,7 @@ def report(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Write a static site of what the database holds.
-
-    To look at it, open its index.html; a server is needed only where a browser may not read files.
-    """
+    """Write a static site of what the database holds."""
     store = store_at(database)
     packages.require("report", "the report needs")
     from torch_embers.report import command, show
@@ -63,9 +60,8 @@ def serve_existing(
 
 def _serve(folder: Path, port: int) -> None:
     """Answer on this machine until Ctrl-C."""
-    from torch_embers.report import show
     from torch_embers.report.serve import server
 
     with server(folder, port) as running:
-        show.print_served(running.server_port)
+        typer.echo(f"http://127.0.0.1:{running.server_port}/ (Ctrl-C ends it)")
         running.serve_forever()

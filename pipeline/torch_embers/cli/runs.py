@@ -19,6 +19,7 @@ from torch_embers.cli.options import (
     ShardOption,
     StateOption,
     UnsandboxedOption,
+    builds_option,
     shard_of,
     store_at,
 )
@@ -57,15 +58,7 @@ def run(
     reports: Annotated[
         bool, typer.Option("--reports", help="Run the scripts of all reports, or of these items, on all builds.")
     ] = False,
-    build: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--build",
-            "-b",
-            help="Build by name or version, or `all`; repeat for more.",
-            show_default="current; for scripts of reports all",
-        ),
-    ] = None,
+    build: Annotated[list[str] | None, builds_option("current; for scripts of reports all")] = None,
     jobs: JobsOption = 2,
     force: Annotated[bool, typer.Option("--force", help="Run again although verdicts are known.")] = False,
     folder: Annotated[
@@ -175,10 +168,7 @@ def merge(
     out: Annotated[Path, typer.Option(help="Where journals of hunts are brought.")] = Path("hunt"),
     database: DatabaseOption = None,
 ) -> None:
-    """Bring what other machines ran into the database.
-
-    What it has already is not added again.
-    """
+    """Bring in what other machines ran; nothing is added twice."""
     from torch_embers.run import hunt, state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
@@ -237,10 +227,7 @@ def minimize(
     repo: RepoOption = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Make the script of a report small.
-
-    What it does on both sides of its newest flip stays. It runs in the sandbox.
-    """
+    """Shrink the script of a report, keeping what it does."""
     from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
@@ -319,10 +306,7 @@ def judge(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Say of a report's script what a program cannot.
-
-    It counts from then on in statuses, labels, pages and tables.
-    """
+    """Say of a report's script what a program cannot."""
     from torch_embers import judgements, settings
     from torch_embers.normalize import item_named
     from torch_embers.run import judging
@@ -342,10 +326,7 @@ def judge(
 
 def recheck(
     only: Annotated[str, typer.Option(help="Items in this state: open, closed or all.")] = "all",
-    build: Annotated[
-        list[str] | None,
-        typer.Option("--build", "-b", help="Build by name or version, or `all`; repeat for more.", show_default="all"),
-    ] = None,
+    build: Annotated[list[str] | None, builds_option("all")] = None,
     every: Annotated[float, typer.Option(min=0, help="Days after which a verdict is due again.")] = 7,
     jobs: JobsOption = 2,
     out: Annotated[Path | None, typer.Option(help="Folder for recheck.json, .md, .xml (JUnit) and .atom.")] = None,
@@ -443,7 +424,7 @@ def show_item(
     from torch_embers import packages, settings
     from torch_embers.normalize import item_named
     from torch_embers.run import show
-    from torch_embers.run.item_report import report_of
+    from torch_embers.run.item_evidence import report_of
 
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)

@@ -1,73 +1,48 @@
-"""Commands that find items by meaning and words."""
+"""The command search."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated
 
 import typer
 
 from torch_embers.cli.listing import ClassOption, UrlsOption
-from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
-
-if TYPE_CHECKING:
-    from torch_embers.store.listing import ItemFilter
-
-StateOption = Annotated[str | None, typer.Option(help="Only items in this state: open or closed.")]
-LabelOption = Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat to ask for several.")]
-OperatorOption = Annotated[
-    str | None, typer.Option(help="Only items that name it in title, summary or cases, e.g. addmm or torch.addmm.")
-]
-CountOption = Annotated[int, typer.Option("-k", help="How many.")]
-
-
-def similar(
-    item: ItemArgument,
-    k: CountOption = 10,
-    state: StateOption = None,
-    label: LabelOption = None,
-    classes: ClassOption = None,
-    operator: OperatorOption = None,
-    repo: RepoOption = None,
-    urls: UrlsOption = False,
-    json: JsonOption = False,
-    database: DatabaseOption = None,
-) -> None:
-    """List the items that are nearest to this item."""
-    from torch_embers import settings
-    from torch_embers.normalize import item_named
-    from torch_embers.search import command, show
-
-    where = settings.load(database=database, repo=repo)
-    store = store_at(where.database)
-    home, number = item_named(item, where.repo)
-    wanted = _filter(home, state, label, classes, operator)
-    show.print_found(store, command.similar(store, home, number, k, wanted), as_json=json, urls=urls)
+from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
 
 
 def search(
     text: Annotated[str, typer.Argument(help="Words that describe what is looked for.")],
-    k: CountOption = 10,
-    state: StateOption = None,
-    label: LabelOption = None,
+    like: Annotated[
+        bool, typer.Option("--like", help="The text is an item (7, #7, an address): list what is near to it.")
+    ] = False,
+    k: Annotated[int, typer.Option("-k", help="How many.")] = 10,
+    state: Annotated[str | None, typer.Option(help="Only items in this state: open or closed.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Only items with this label; repeat to ask for several.")
+    ] = None,
     classes: ClassOption = None,
-    operator: OperatorOption = None,
-    repo: Annotated[str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all")] = None,
+    operator: Annotated[
+        str | None, typer.Option(help="Only items that name it in title, summary or cases, e.g. addmm or torch.addmm.")
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option(help="Only this repository, as owner/name.", show_default="all; with --like its own")
+    ] = None,
     urls: UrlsOption = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """List the items that are nearest to some words.
-
-    Nearest in meaning and words; each has its state and newest verdict.
-    """
+    """List the items that are nearest to some words, or to an item."""
+    from torch_embers import settings
+    from torch_embers.normalize import item_named
     from torch_embers.search import command, show
-
-    store = store_at(database)
-    wanted = _filter(repo, state, label, classes, operator)
-    show.print_found(store, command.search(store, text, k, wanted), as_json=json, urls=urls)
-
-
-def _filter(repo: str | None, state: str | None, labels: Any, classes: Any, operator: str | None) -> "ItemFilter":
     from torch_embers.store.listing import ItemFilter
 
-    return ItemFilter(
-        repo=repo, state=state, labels=tuple(labels or ()), classes=tuple(classes or ()), operator=operator
+    wanted = ItemFilter(
+        repo=repo, state=state, labels=tuple(label or ()), classes=tuple(classes or ()), operator=operator
     )
+    store = store_at(database)
+    if like:
+        where, number = item_named(text, settings.load(database=database, repo=repo).repo)
+        found = command.similar(store, where, number, k, replace(wanted, repo=where))
+    else:
+        found = command.search(store, text, k, wanted)
+    show.print_found(store, found, as_json=json, urls=urls)

@@ -96,7 +96,7 @@ def status(
 ) -> None:
     """Show what the database holds and how fresh it is."""
     from torch_embers.run import answers
-    from torch_embers.run.item_report import answered
+    from torch_embers.run.item_evidence import answered
     from torch_embers.store import schema
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
@@ -162,10 +162,7 @@ def chain(
 
 
 def link(database: DatabaseOption = None) -> None:
-    """Find links and components in texts that changed.
-
-    `embers mine` does it by itself.
-    """
+    """Find links and components in texts that changed, as `mine` does."""
     from torch_embers import console
     from torch_embers.link.stage import link_changed
 
@@ -174,10 +171,7 @@ def link(database: DatabaseOption = None) -> None:
 
 
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
-    """Count the stages of the study beside the study's own counts.
-
-    The stages: closed, bug-reporting, patched.
-    """
+    """Count the stages of the study beside the study's own counts."""
     from torch_embers.store import show as store_show
 
     with store_at(database).read() as connection:

@@ -261,9 +261,9 @@ def _predictions(predictions: pa.Table) -> str:
     if not predictions.num_rows:
         return "There are none: nobody ran `embers classify` on the database."
     models = ", ".join(map(plain, sorted(set(predictions["model"].to_pylist()))))
-    silent = sum(predictions["abstained"].to_pylist())
+    sure = predictions["confidence"].to_pylist().count("high")
     return (
-        f"By {models}, which learned from such labels; {predictions.num_rows:,} of them, {silent:,} abstained. "
+        f"By {models}, which learned from such labels; {predictions.num_rows:,} of them, {sure:,} of high confidence. "
         "`provenance` says which of them the model made without having seen the item."
     )
 

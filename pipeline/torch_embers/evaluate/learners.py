@@ -1,127 +1,103 @@
-"""The learners of an evaluation: baselines and the classifier itself.
-
-A learner gets the training half of a split and answers the test half. It sees nothing else.
-"""
+"""What is compared on the same held-out texts: plain baselines, and the classifier's own way of learning."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from sklearn.dummy import DummyClassifier
+import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
-from torch_embers.classify.learning.features import ANALYZERS, VOTES
-from torch_embers.classify.learning.model import Classifier, Settings
-from torch_embers.errors import InputError
+from torch_embers.classify.features import Features, Item
+from torch_embers.classify.model import softmax
+from torch_embers.classify.train import folds, logits, regression, sparse, temperature
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
-
-    import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
+
+    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class LearnerOutput:
-    """Probabilities float64 [texts, classes] of texts, and the threshold below which the learner abstains."""
+class Texts:
+    """Items with their vectors."""
 
-    classes: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    threshold: float = 0.0
+    items: Sequence[Item]
+    titles: NDArray[np.float32]
+    """Vectors of titles, float32 [items, dim]."""
+    texts: NDArray[np.float32]
+    """Vectors of titles with bodies."""
 
-
-class Learner(Protocol):
-    """Something that learns from one half of a split and answers the other."""
+    def take(self, rows: NDArray[np.int64]) -> Texts:
+        """Some of them."""
+        return Texts([self.items[row] for row in rows], self.titles[rows], self.texts[rows])
 
     @property
-    def name(self) -> str:
-        """Row of the table."""
-        ...
-
-    def answer(
-        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
-    ) -> LearnerOutput:
-        """Learn from ``train`` and answer ``test``."""
-        ...
+    def words(self) -> list[str]:
+        """Title and body of each."""
+        return [item.text.words for item in self.items]
 
 
-@dataclass(frozen=True)
-class Majority:
-    """Always the most frequent class."""
-
-    name: str = "majority"
-
-    def answer(
-        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
-    ) -> LearnerOutput:
-        """Answer with the shares of the classes in the training half."""
-        del groups
-        made = DummyClassifier(strategy="prior").fit(train, list(labels))
-        return LearnerOutput(tuple(made.classes_.tolist()), made.predict_proba(test))
+Answer = tuple[tuple[str, ...], "Floats"]
+"""Classes, and probabilities float64 [texts, classes]."""
+Learner = Callable[[Texts, "NDArray[np.str_]", "NDArray[np.int64]", Texts], Answer]
+"""From texts to learn from, their classes and groups, and texts to answer, to the answers."""
 
 
-@dataclass(frozen=True)
-class TfidfBaseline:
-    """TF-IDF of words and word pairs with logistic regression: the usual first attempt."""
-
-    balanced: bool = True
-    """Weight classes by rarity. Without it the baseline hardly ever predicts a rare class."""
-
-    @property
-    def name(self) -> str:
-        """Row of the table."""
-        return "tfidf+lr balanced" if self.balanced else "tfidf+lr"
-
-    def answer(
-        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
-    ) -> LearnerOutput:
-        """Fit scikit-learn's defaults on all columns of text written one after another."""
-        made = make_pipeline(
-            TfidfVectorizer(sublinear_tf=True, max_features=100_000, **ANALYZERS["word"]),
-            LogisticRegression(class_weight="balanced" if self.balanced else None, max_iter=1_000),
-        )
-        texts = _one_text(train)
-        analyze = made[0].build_analyzer()
-        if len(set(labels)) < 2 or not any(analyze(text) for text in texts):
-            return Majority().answer(train, labels, groups, test)
-        made.fit(texts, list(labels))
-        return LearnerOutput(tuple(made.classes_.tolist()), made.predict_proba(_one_text(test)))
+def majority(known: Texts, labels: NDArray[np.str_], groups: NDArray[np.int64], unseen: Texts) -> Answer:
+    """Each class with its share, so that the most frequent one is always the answer."""
+    del known, groups
+    counts = Counter(labels.tolist())
+    classes = tuple(sorted(counts))
+    shares = np.array([counts[name] / len(labels) for name in classes])
+    return classes, np.tile(shares, (len(unseen.items), 1))
 
 
-@dataclass(frozen=True)
-class Hybrid:
-    """The classifier of the product, with its own calibration and threshold set inside the training half."""
-
-    settings: Settings = field(default_factory=Settings)
-    votes: Mapping[str, str] = field(default_factory=dict)
-    """Labelling function -> the class it votes for, where votes are used."""
-
-    name: str = ""
-    """Row of the table; says whether votes are used when not given."""
-
-    def __post_init__(self) -> None:
-        """Choose the name."""
-        object.__setattr__(self, "name", self.name or ("hybrid+votes" if self.votes else "hybrid"))
-
-    def answer(
-        self, train: pd.DataFrame, labels: Sequence[str], groups: Sequence[Hashable], test: pd.DataFrame
-    ) -> LearnerOutput:
-        """Fit on the training half."""
-        model = Classifier("hybrid", self.settings, self.votes).fit(train, labels, groups)
-        return LearnerOutput(model.classes, model.predict_proba(test), model.threshold)
+def tfidf(known: Texts, labels: NDArray[np.str_], groups: NDArray[np.int64], unseen: Texts) -> Answer:
+    """Words and pairs of words, and a regression that weighs all classes alike."""
+    del groups
+    made = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), max_features=20_000)
+    return _answered(made.fit_transform(known.words), labels, made.transform(unseen.words))
 
 
-def usual() -> tuple[Learner, ...]:
-    """The default learners: the baselines, and last the classifier with its defaults."""
-    return Majority(), TfidfBaseline(balanced=False), TfidfBaseline(), Hybrid()
+def vectors(known: Texts, labels: NDArray[np.str_], groups: NDArray[np.int64], unseen: Texts) -> Answer:
+    """A regression on the vectors of the texts alone."""
+    del groups
+    return _answered(known.texts, labels, unseen.texts, 10.0)
 
 
-def _one_text(items: pd.DataFrame) -> Sequence[str]:
-    names = [name for name in items.columns if items[name].dtype == object and name != VOTES]
-    if not names:
-        raise InputError("there are no texts to read")
-    return ["\n".join(parts) for parts in items[names].itertuples(index=False)]
+def hybrid(known: Texts, labels: NDArray[np.str_], groups: NDArray[np.int64], unseen: Texts) -> Answer:
+    """The classifier's way: words, signs, votes and vectors, calibrated on answers out of fold."""
+    functions = sorted({name for item in known.items for name in item.votes})
+    features = Features.learned(known.items, functions, known.texts.shape[1])
+    own = sparse(features.rows(known.items, known.titles, known.texts), features.width)
+    other = sparse(features.rows(unseen.items, unseen.titles, unseen.texts), features.width)
+    classes, chances = _answered(own, labels, other, None)
+    held_out = np.zeros((len(labels), len(classes)))
+    for train, test in folds(labels, groups):
+        found, said = _answered(own[train], labels[train], own[test], None)
+        held_out[np.ix_(test, np.array([classes.index(name) for name in found]))] = said
+    heat = temperature(held_out, np.searchsorted(classes, labels), np.ones(len(labels), dtype=bool))
+    return classes, softmax(logits(chances) / heat)
+
+
+LEARNERS: Mapping[str, Learner] = {"majority": majority, "tfidf": tfidf, "vectors": vectors, "hybrid": hybrid}
+"""By the name that tables have; the last is compared with those before it."""
+
+
+def _answered(
+    known: csr_matrix | NDArray[np.float32],
+    labels: NDArray[np.str_],
+    unseen: csr_matrix | NDArray[np.float32],
+    strength: float | None = 1.0,
+) -> Answer:
+    """Fit and answer; ``None`` as strength is the classifier's own."""
+    if strength is None:
+        fitted = regression(known, labels)
+    else:
+        fitted = LogisticRegression(C=strength, class_weight="balanced", max_iter=1_000).fit(known, labels)
+    return tuple(map(str, fitted.classes_)), fitted.predict_proba(unseen)

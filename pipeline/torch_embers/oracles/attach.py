@@ -26,6 +26,8 @@ ORACLES = {
 """Oracles that can be attached: module and class."""
 INTERRUPTED = 130
 """Exit status of a script that Ctrl-C ends, as shells have it."""
+NO_TORCH = "embers-no-torch "
+"""What the only line of a report begins with where torch cannot be imported; the reason follows."""
 LOOKED = "embers-looked "
 """What a line on standard output begins with that says what was looked at."""
 
@@ -148,6 +150,11 @@ def _tally(part: Dict[str, Any]) -> Dict[str, Any]:
 def main(options: Dict[str, Any]) -> None:
     """The entry of `embers sanitize`: findings go to a file, the exit status is the script's own."""
     report = Path(options["report"])
+    try:
+        importlib.import_module("torch")
+    except (ImportError, OSError) as error:  # OSError: a library of it is missing
+        report.write_text(NO_TORCH + " ".join(str(error).split()), encoding="utf-8")
+        sys.exit(1)
     lost: List[str] = []
 
     def say(line: str) -> None:

@@ -46,8 +46,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,80}")
 _RULES = (
     (re.compile(r"(?<!\w)0x[0-9a-fA-F]{1,16}\b"), "0xADDR"),
     (re.compile(r"\b\d{1,20}(?:x\d{1,20}){1,8}\b"), "NxN"),
-    (re.compile(r"(?:/[\w.+@-]{1,100}){2,20}"), "PATH"),
-    (re.compile(r"[A-Za-z]:\\[^\s\"']{1,200}"), "PATH"),
+    (re.compile(r"(?:/+[\w.+@-]{1,100}){2,20}"), "PATH"),
+    (re.compile(r"[A-Za-z0-9]:\\[^\s\"']{1,200}"), "PATH"),
     (re.compile(r"\b\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,4})?\b"), "N"),
     (re.compile(r"\s{1,1000}"), " "),
 )

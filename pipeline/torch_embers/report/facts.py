@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from torch_embers.report.rules import Rules
     from torch_embers.report.source import Key, Row, Source
-    from torch_embers.run.closable import Answer
+    from torch_embers.run.item_report import Answer
     from torch_embers.run.item_verdict import ItemVerdict
     from torch_embers.run.matrix import Entry
     from torch_embers.timeline.model import Timeline

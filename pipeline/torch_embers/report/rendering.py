@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from torch_embers import resources
 from torch_embers.atom_output import iso
-from torch_embers.classify.show import answer
 from torch_embers.escaping import visible
 from torch_embers.report import documentation
 from torch_embers.run.matrix import span
 from torch_embers.run.report_script_text import MATCHES, ending
+from torch_embers.taxonomy import Taxonomy
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -89,7 +89,6 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
     made.filters |= {"ending": ending, "span": span}
     made.globals |= {
         "matches": MATCHES,
-        "answer": answer,
         "document": _document if has_docs else _named,
         "marks": MARKS,
         "navigation": NAVIGATION,
@@ -141,6 +140,12 @@ def cell_class(cell: str) -> str:
     if _NUMBER.fullmatch(cell):
         return "num"
     return "text" if len(cell) > LONGEST_NAME else ""
+
+
+def class_name(scheme: str, value: str) -> str:
+    """A class with the name by which people look for it, where it has one."""
+    aliases = [alias for alias, named in Taxonomy.load().aliases.items() if named == f"{scheme}={value}"]
+    return f"{value} ({aliases[0]})" if aliases else value
 
 
 def words(text: str) -> str:

@@ -23,8 +23,3 @@ def print_reported(done: Reported) -> None:
         said = ", ".join(counted(kind, count) for kind, count in done.changes.items())
         out.print(f"since the report that was there: {said or 'nothing changed'}", soft_wrap=True)
     out.print(f"open {plain(done.folder / 'index.html')}", soft_wrap=True)
-
-
-def print_served(port: int) -> None:
-    """Print where the report can be seen."""
-    stdout().print(f"http://127.0.0.1:{port}/ (Ctrl-C ends it)", soft_wrap=True)

@@ -68,8 +68,8 @@ class Writer:
         self.site.write(name, text)
 
     def _class_link(self, scheme: str, value: str, root: str) -> Markup:
-        page = self.paths["class"].get(f"{scheme}={value}")
-        return Markup('<a href="{}">{}</a>').format(root + page, value) if page else escape(value)
+        page, named = self.paths["class"].get(f"{scheme}={value}"), rendering.class_name(scheme, value)
+        return Markup('<a href="{}">{}</a>').format(root + page, named) if page else escape(named)
 
 
 def _pages(folder: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, str]:
@@ -293,7 +293,7 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
         )
         rows.append(
             {
-                "name": name.partition("=")[2] or name,
+                "name": rendering.class_name(*name.split("=", 1)) if "=" in name else name,
                 "page": writer.paths[kind][name],
                 "count": len(keys),
                 "cases": sum(1 for key in keys if key in facts.cases_of),

@@ -10,7 +10,7 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
-from torch_embers.run.item_report import ItemReport, answered
+from torch_embers.run.item_evidence import answered
 from torch_embers.run.matrix import Entry, entries
 from torch_embers.store import schema
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from torch_embers.run.item_report import ItemReport
     from torch_embers.store.store import Store
 
 Row = dict[str, Any]

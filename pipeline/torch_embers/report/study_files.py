@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
@@ -151,7 +150,7 @@ def _value(number: object, unit: object) -> str:
     return f"{number:g} {unit or ''}".strip() if isinstance(number, int | float) else ""
 
 
-def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] = MappingProxyType({})) -> Figure:
+def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] | None = None) -> Figure:
     """A figure of a folder; a table names each sample by its label: ``paper`` would read as the paper's own number."""
     name = places.slug(str(row["id"]))
     files = [
@@ -164,9 +163,10 @@ def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] = Mapp
     rows: list[list[str]] = []
     if "csv" in by_kind and not picture:
         rows = _without(LEFT_OUT, csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
-        if "sample" in rows[0]:
-            place = rows[0].index("sample")
-            rows = [[*cells[:place], samples.get(cells[place], cells[place]), *cells[place + 1 :]] for cells in rows]
+        place = rows[0].index("sample") if "sample" in rows[0] else None
+        if samples and place is not None:
+            for cells in rows[1:]:
+                cells[place] = samples.get(cells[place], cells[place])
     notes = [str(note) for note in row["notes"]]
     return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
 

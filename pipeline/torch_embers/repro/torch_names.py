@@ -58,7 +58,6 @@ class Use:
         texts: texts given by position.
         positional: how many arguments are given by position; many where some come from a list.
         called: false where the name is only handed on.
-        operand: the function or class of torch whose call is the first argument; empty for anything else.
         plain: whether the operands are numbers that stand in the file, or an index of such numbers and slices.
     """
 
@@ -69,7 +68,6 @@ class Use:
     positional: int = 0
     called: bool = True
     plain: bool = False
-    operand: str = ""
 
     def gives(self, keyword: str, value: str = "", position: int = MANY) -> bool | None:
         """Whether the call gives an argument; None where the file does not tell.
@@ -106,8 +104,10 @@ class Uses:
         arguments: names of arguments that some call gives, other than as a constant that says no.
         found: uses in order of lines.
         dynamic: places that cannot be read.
+        tree: the file's syntax tree.
     """
 
+    tree: ast.Module
     imports_torch: bool = False
     imports_arrays: bool = False
     arguments: frozenset[str] = frozenset()
@@ -128,12 +128,13 @@ def uses_of(code: str) -> Uses:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about escapes in somebody else's strings
         tree = ast.parse(text)
-    reader = _Reader(_names(tree))
+    reader = _Reader(names_of(tree))
     reader.visit(tree)
     if reader.stars and undefined(text, tree).keys() - reader.names.keys():
         reader.dynamic += [Dynamic(line, f"imports everything from {module}") for line, module in reader.stars]
     meant = {meaning.partition(".")[0] for meanings in reader.names.values() for meaning in meanings}
     return Uses(
+        tree=tree,
         imports_torch=reader.imports_torch or any(use.name.partition(".")[0] == ROOT for use in reader.found),
         imports_arrays=bool(meant & OTHER_ARRAYS),
         arguments=frozenset(reader.arguments),
@@ -142,7 +143,7 @@ def uses_of(code: str) -> Uses:
     )
 
 
-def _names(tree: ast.Module) -> Names:
+def names_of(tree: ast.Module) -> Names:
     """What the names that the file binds by imports and plain assignments stand for; one table for the whole file.
 
     The name torch stands for the package also where the file gets it in some other way.
@@ -246,7 +247,7 @@ class _Reader(ast.NodeVisitor):
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """A class; those that it extends count as called."""
         for base in node.bases:
-            self.found += [Use(base.lineno, _operator(name)) for name in dotted(base, self.names)]
+            self.found += [Use(base.lineno, operator(name)) for name in dotted(base, self.names)]
         self.generic_visit(node)
 
     def visit_Call(self, node: ast.Call) -> None:
@@ -258,9 +259,9 @@ class _Reader(ast.NodeVisitor):
         names = dotted(node.func, self.names)
         parts: list[ast.expr] = list(node.args)
         plain = bool(parts) and all(map(_is_plain, parts))
-        use = Use(node.lineno, "", keywords, texts, positional, plain=plain, operand=self._maker(parts))
+        use = Use(node.lineno, "", keywords, texts, positional, plain=plain)
         if names:
-            self.found += [replace(use, name=_operator(name)) for name in names]
+            self.found += [replace(use, name=operator(name)) for name in names]
         elif isinstance(node.func, ast.Attribute):
             self._method(node.func, use)
         else:
@@ -270,12 +271,6 @@ class _Reader(ast.NodeVisitor):
                 del parts[1:]  # to ask for a class is not to use it
         for part in (*parts, *node.keywords):
             self.visit(part)
-
-    def _maker(self, parts: list[ast.expr]) -> str:
-        """The function or class of torch whose call is the first argument."""
-        if not parts or not isinstance(parts[0], ast.Call):
-            return ""
-        return min((_operator(name) for name in dotted(parts[0].func, self.names)), default="")
 
     def _plain(self, node: ast.Call) -> None:
         """A call of a bare name that no import made; ``float("-inf")`` is infinity under another name."""
@@ -292,7 +287,7 @@ class _Reader(ast.NodeVisitor):
         wanted = _text(node.args[1])
         if wanted and wanted != OFF:
             self.found += [
-                Use(node.lineno, _operator(f"{owner}.{wanted}"), called=False) for owner in of_torch or ["Tensor"]
+                Use(node.lineno, operator(f"{owner}.{wanted}"), called=False) for owner in of_torch or ["Tensor"]
             ]
         elif of_torch:
             why = f"getattr({of_torch[0]}, ...) takes a name that is made at run time"
@@ -301,7 +296,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """A name, or a method of something, that is handed on."""
         names = dotted(node, self.names)
-        self.found += [Use(node.lineno, _operator(name), called=False) for name in names]
+        self.found += [Use(node.lineno, operator(name), called=False) for name in names]
         if not names:
             self._method(node, Use(node.lineno, "", called=False))
 
@@ -315,7 +310,7 @@ class _Reader(ast.NodeVisitor):
         """A name that is handed on."""
         if isinstance(node.ctx, ast.Load):
             meanings = self.names.get(node.id, ())
-            self.found += [Use(node.lineno, _operator(name), called=False) for name in meanings if name != ROOT]
+            self.found += [Use(node.lineno, operator(name), called=False) for name in meanings if name != ROOT]
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
         """``a @ b`` calls ``a.__matmul__``."""
@@ -361,7 +356,7 @@ def _text(node: ast.expr) -> str:
     return node.value if isinstance(node.value, str) else OFF if not node.value else ""
 
 
-def _operator(name: str) -> str:
+def operator(name: str) -> str:
     """The name under which users know an operator: ``torch.ops.aten.add.out`` is ``torch.add``."""
     for prefix in OPERATOR_NAMESPACES:
         if name.startswith(prefix):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.run.item_report import answered
+from torch_embers.run.item_evidence import answered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,13 +6,13 @@ assistants all say what ``closable`` says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from torch_embers import toml_models
 from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
+from torch_embers.run.item_report import OCCURS, Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import deciding, preferred
 from torch_embers.run.status import CONFIRMED, is_gone
@@ -22,14 +22,9 @@ from torch_embers.timeline.sentence import does
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
 
-Closable = Literal["yes", "no", "unknown"]
 Fact = tuple[str, dict[str, Any]]
-OCCURS = ("case_occurs", "script_occurs")
-"""Rules that say that the bug is there."""
-_GONE = ("case_gone", "case_not_confirmed", "script_gone")
 _NO_TEXT = "no case, and no text of the report was mined"
 _CLOSED = {
     "fixed": ", although it was closed as fixed",
@@ -50,37 +45,6 @@ class Rule(toml_models.Entry):
 
 class _File(toml_models.Entry):
     rule: tuple[Rule, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """May an issue be closed, and why.
-
-    Attributes:
-        rule: that decided, a name of data/closable.toml.
-        because: a clause without a full stop; it can hold text from outside.
-        canonical: number of the issue of which this one is a duplicate.
-    """
-
-    closable: Closable
-    rule: str
-    because: str
-    canonical: int | None = None
-
-    @property
-    def sentence(self) -> str:
-        """The answer in one line."""
-        return f"closable: {self.closable}, because {self.because}"
-
-    @property
-    def occurs(self) -> bool | None:
-        """Whether the bug is there, by the report's own case or script; None where neither decides.
-
-        Wherever issues that still occur are counted, they are counted by this.
-        """
-        if self.rule in (*OCCURS, "duplicate_of_what_occurs"):
-            return True
-        return False if self.rule in _GONE else None
 
 
 @cache
@@ -194,7 +158,7 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
     if any(entry.verdict == "occurs" for entry in decided):
         yield "case_occurs", _closing(report)
     elif decided and len(decided) == len(now) and all(entry.verdict == "absent" for entry in decided):
-        if any(row["status"] in CONFIRMED for row in report.statuses):
+        if all(_in_two_batches(report, entry.case) for entry in decided):
             yield "case_gone", {"control": decided[0].control_build or "a fault that was put in"}
         yield "case_not_confirmed", {}
     elif len(decided) < len(now):
@@ -204,6 +168,13 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
             yield "untestable", {"why": entry.detail}
         elif entry.verdict not in ("occurs", "absent"):
             yield "case_undecided", {"why": f"{entry.verdict}{f', {entry.detail}' if entry.detail else ''}"}
+
+
+def _in_two_batches(report: ItemReport, case: str) -> bool:
+    """Whether a second batch was clean, too: a status that needs one, or the words of a shipped one."""
+    lines = [line for row in report.statuses for line in (row.get("evidence") or "").splitlines()]
+    told = any(line.startswith(f"{case}: absent ") and "; second batch absent 0/" in line for line in lines)
+    return told or any(row["status"] in CONFIRMED for row in report.statuses)
 
 
 def _of_script(report: ItemReport, release: str) -> Iterator[Fact]:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 LONGEST = 500
 """Characters of a sentence that holds text from outside."""
 MADE_BY = "Made by a program (embers show --paste) from stored runs. Whoever posts it has read it."
-_KEY = (
-    "`occurs`: the runs showed the reported failure. `absent`: they did not, and the same number of runs on the "
-    "control's build does. `not_seen`: clean runs, but nothing shows that they would have seen it."
-)
+_KEY = {
+    "occurs": "the runs showed the reported failure",
+    "absent": "they did not, and the same number of runs on the control's build does",
+    "not_seen": "clean runs, but nothing shows that they would have seen it",
+}
 _NO_FIX = "Clean runs do not say that it was fixed, nor by which change."
 _ELSEWHERE = (
     "the control ran on another kind of machine than the newest release. Another kernel, and no fix, may be why it is "
@@ -55,8 +56,9 @@ def text(report: ItemReport) -> str:
     out += ["", f"{item_link(report.repo, report.number)}: {escaped(report.facts['title'] or '', LONGEST)}.", ""]
     out += ["<details><summary>Runs on each release</summary>", ""]
     out += [f"| {' | '.join(_HEAD)} |", f"|{' --- |' * len(_HEAD)}", *_table(report), ""]
-    if report.verdicts:
-        out += [_KEY, ""]
+    seen = {entry.verdict for entry in preferred(report.verdicts)}
+    if told := [f"`{verdict}`: {words}" for verdict, words in _KEY.items() if verdict in seen]:
+        out += [f"{'; '.join(told)}.", ""]
     out += [*(f"- {escaped(line, LONGEST)}" for line in (*_limits(report), *_places(report))), ""]
     out += ["</details>", ""]
     for name, code in _scripts(report):

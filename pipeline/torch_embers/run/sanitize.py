@@ -69,7 +69,7 @@ def sanitize(
         ops: look at these operators alone.
 
     Raises:
-        InputError: no such file, or no such oracle.
+        InputError: no such file, no such oracle, or no torch.
     """
     if not script.is_file():
         raise InputError(f"no script {script}: give the path of a Python file")
@@ -89,6 +89,11 @@ def sanitize(
         launcher.write_text(bundle.script("attach", "main", options), encoding="utf-8")
         status = _run([str(python or sys.executable), str(launcher)])
         text = report.read_text(encoding="utf-8", errors="replace") if report.is_file() else ""
+    if text.startswith(attach.NO_TORCH):
+        raise InputError(
+            f"{python or sys.executable} cannot import torch ({text.removeprefix(attach.NO_TORCH)}): install it there "
+            "(pip install torch), or give --python an interpreter with torch; the script was not started"
+        )
     return Sanitized(status, list(dict.fromkeys(finding.read(text))), attach.looked(text))
 
 

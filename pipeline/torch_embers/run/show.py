@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from torch_embers.classify.show import answer
+from torch_embers.classify.show import HOW
 from torch_embers.console import age, lines, plain, size_text, stderr, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script
@@ -427,8 +427,8 @@ def _gold_line(row: Mapping[str, Any]) -> str:
 
 
 def _prediction_line(row: Mapping[str, Any]) -> str:
-    said = answer(row["value"], row["likeliest"])
-    return f"{row['scheme']}: {said}, probability {row['probability']:.2f} ({row['provenance']})"
+    how = HOW.get(row["provenance"], "")
+    return f"{row['scheme']}: {row['value']} ({row['probability']:.2f}, {row['confidence']}{how})"
 
 
 def _link_line(row: Mapping[str, Any]) -> str:

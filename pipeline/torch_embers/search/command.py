@@ -95,23 +95,23 @@ def search(
     with store.read() as connection:
         inside = repository(connection, wanted.repo) if wanted and wanted.repo else ""
         shared = by_words(connection, query_words(text, rules.words.query_words), rules, repo=inside, among=among)
-        variant, model = nearest.embedded_variant(connection), nearest.embedded_model(connection)
+        variant = nearest.embedded_variant(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
     if embedder is None and not packages.installed("classify"):
         return Found(_together([], shared, rules, k), WITHOUT_MODEL)
-    embedder = embedder or _embedder(model or "")
+    embedder = embedder or _embedder()
     meant = nearest.search(
         store, text, rules.fusion.depth, embedder=embedder, repo=inside, variant=variant, among=among
     )
     return Found(_together(meant, shared, rules, k))
 
 
-def _embedder(model: str) -> Embedder:
-    """The model of the stored vectors; its packages are of an extra, and are imported only where it is needed."""
+def _embedder() -> Embedder:
+    """The encoder of the setting; its packages are of an extra, and are imported only where it is needed."""
     from torch_embers.classify.embedding import embed
 
-    return embed.load_matching(model)
+    return embed.load_embedder()
 
 
 def _together(
@@ -158,7 +158,7 @@ def _text(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> str:
     if not found:
         raise InputError(f"{repo}#{number} is not in the database: `embers mine --repo {repo}` brings it")
     [(title, body)] = found
-    text = model_text(title, body, variant="title_body")
+    text = model_text(title, body)
     if not any(map(str.isalnum, text)):
         raise InputError(f"{repo}#{number} has no text to compare, or nothing but pictures")
     return text

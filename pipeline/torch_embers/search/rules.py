@@ -40,6 +40,8 @@ class DuplicateRules(toml_models.Explained):
     """``[duplicates]``: which hits are named as possible duplicates."""
 
     shown_from: float
+    measured: str
+    """What is known of such hits, in a clause."""
 
 
 class PairRate(toml_models.Entry):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import console
 from torch_embers.json_output import print_json
+from torch_embers.search.rules import SearchRules
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.store.show import item_name, item_verdict_text, print_marks
 
@@ -51,7 +52,7 @@ def print_duplicates(hits: Sequence[Hit]) -> None:
     """Print the items that a triager would probably link; nothing where there are none."""
     out = console.stdout()
     if hits:
-        out.print("\nPossible duplicates")
+        out.print(f"\nPossible duplicates ({SearchRules.load().duplicates.measured})")
     for hit in hits:
-        nearness = f"cosine {hit.cosine:.2f}; {hit.linked:.0%} of such pairs belong together"
+        nearness = f"similarity {hit.cosine:.2f}"
         out.print(f"  {console.plain(f'{hit.repo}#{hit.number} {hit.title} ({nearness})')}")

@@ -39,9 +39,9 @@ LEFT JOIN comments o ON o.repo = c.repo AND o.number = c.number AND o.comment_id
 COMMENT ON VIEW closings IS 'Who closed each closed item, when and why: reason, the pull request or commit that did it, and the closing comment (the last one of the closer between five minutes before the closing and one minute after).';
 
 CREATE OR REPLACE VIEW item_dispositions AS
-WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by a commit, and GitHub calls them closed
+WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by a commit, GitHub calls them closed, and its bot labels them
     SELECT repo, number, coalesce(merged_at, closed_at) AS moment,
-           CASE WHEN merged_at IS NOT NULL OR coalesce(state_reason, '') = 'merged' OR (repo, number) IN (
+           CASE WHEN merged_at IS NOT NULL OR coalesce(state_reason, '') = 'merged' OR list_contains(labels, 'Merged') OR (repo, number) IN (
                     SELECT (repo, pull_number) FROM commits WHERE pull_number IS NOT NULL) THEN true
                 WHEN state IS NOT NULL THEN false END AS merged
     FROM items WHERE kind = 'pull'

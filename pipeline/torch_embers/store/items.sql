@@ -21,7 +21,8 @@ WITH shown AS (
 )
 SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title, i.state, i.state_reason,
        {disposition} AS disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
-       i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes,
+       i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes, coalesce(l.medium_classes, []) AS medium_classes,
+       coalesce(l.high_classes, []) AS high_classes,
        list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
        coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases,
        list_distinct(coalesce(s.origins, []) || coalesce(f.origins, [])) AS origins,

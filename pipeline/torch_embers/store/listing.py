@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +56,9 @@ class ItemFilter:
     absent_on: str | None = None
     labels: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
-    """SCHEME=VALUE or VALUE."""
+    """SCHEME=VALUE, VALUE, or another name of a class."""
+    min_confidence: str = "low"
+    """Least confidence of the classifier in a class that counts; annotators and runs always do."""
     operator: str | None = None
     backend: str | None = None
     has_case: bool | None = None
@@ -105,15 +109,17 @@ class _Conditions:
         values = [str(row[0]) for row in self.connection.execute(query).fetchall() if row[0] is not None]
         return nearest(what, value, values)
 
-    def add_classes(self, classes: Iterable[str], query: str) -> None:
-        """Rows whose list ``classes`` has each of these, given as SCHEME=VALUE or VALUE."""
-        for given in classes:
+    def add_classes(self, classes: Iterable[str], query: str, column: str = "classes") -> None:
+        """Rows whose list in a column has each of these, given as SCHEME=VALUE, VALUE or another name of a class."""
+        aliases = Taxonomy.load().aliases
+        for name in classes:
+            given = aliases.get(" ".join(re.split(r"[\s_-]+", name.casefold())), name)
             if "=" in given:
-                self.add("list_contains(classes, ?)", self.known("class", given, query))
+                self.add(f"list_contains({column}, ?)", self.known("class", given, query))
             else:
                 values = f"SELECT DISTINCT split_part(class, '=', 2) FROM ({query}) AS c(class)"
                 value = self.known("class", given, values)
-                self.add("list_contains([split_part(c, '=', 2) FOR c IN classes], ?)", value)
+                self.add(f"list_contains([split_part(c, '=', 2) FOR c IN {column}], ?)", value)
 
     def rows(self, base: str, order: str, limit: int | None) -> list[dict[str, Any]]:
         where = f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
@@ -197,7 +203,7 @@ def list_items(
         order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
         found = conditions.rows(base, order, wanted.limit)
     for row in found:
-        del row["words"]
+        del row["words"], row["medium_classes"], row["high_classes"]
         row["address"] = address(row["repo"], row["number"])
     return found
 
@@ -228,7 +234,8 @@ def _add_words(conditions: _Conditions, wanted: ItemFilter, base: str) -> None:
     for label in wanted.labels:
         value = conditions.known("label", label, "SELECT DISTINCT name FROM labels")
         conditions.add("list_contains(labels, ?)", value)
-    conditions.add_classes(wanted.classes, f"SELECT DISTINCT unnest(classes) FROM ({base})")
+    column = "classes" if wanted.min_confidence == "low" else f"{wanted.min_confidence}_classes"
+    conditions.add_classes(wanted.classes, f"SELECT DISTINCT unnest(classes) FROM ({base})", column)
     if wanted.backend:
         value = conditions.known("backend", wanted.backend, f"SELECT DISTINCT unnest(backends) FROM ({base})")
         conditions.add("list_contains(backends, ?)", value)

@@ -1,8 +1,8 @@
 -- Which taxonomy labels does each item have? Gold labels of annotators and predictions of the classifier, told apart by `source`.
-SELECT repo, number, scheme, value, NULL::DOUBLE AS probability, annotator_kind AS source, annotator AS given_by, evidence
+SELECT repo, number, scheme, value, NULL::DOUBLE AS probability, NULL AS confidence, annotator_kind AS source, annotator AS given_by, evidence
 FROM gold_labels
 UNION ALL
-SELECT repo, number, scheme, value, probability, CASE provenance WHEN 'execution' THEN 'execution' ELSE 'model' END, model,
+SELECT repo, number, scheme, value, probability, confidence, CASE provenance WHEN 'execution' THEN 'execution' ELSE 'model' END, model,
        explanation
-FROM predictions WHERE NOT abstained
+FROM predictions
 ORDER BY repo, number, scheme, source, value, given_by

@@ -88,6 +88,21 @@ class Inline(Rule):
         return self.pattern.sub(FUNCTIONS.get(self.becomes, self.becomes), text)
 
 
+class Sign(Rule):
+    """What is read of a raw body in lower case beside its prose."""
+
+    id: str
+    pattern: Pattern
+    each: bool = False
+    """Whether every text that matches is a sign of its own."""
+
+    def found(self, text: str) -> set[str]:
+        """The signs in a text."""
+        if not self.each:
+            return {self.id} if self.pattern.search(text) else set()
+        return {f"{self.id}:{'_'.join(said.split())}" for said in self.pattern.findall(text)}
+
+
 class Environment(Rule):
     """Names and beginnings of lines that describe a machine."""
 
@@ -137,6 +152,8 @@ class Limits(Entry):
     literal_chars: Count
     tag_chars: Count
     tags: Count
+    prose_chars: Count
+    errors: Count
 
 
 class RulesFile(Entry):
@@ -154,6 +171,7 @@ class RulesFile(Entry):
     code: Code
     inline: tuple[Inline, ...]
     whole: tuple[Line, ...]
+    sign: tuple[Sign, ...]
 
     @model_validator(mode="after")
     def _check(self) -> RulesFile:
@@ -174,7 +192,7 @@ class Rules:
         """
         file = toml_models.validate(RulesFile, data, FILE)
         self.limits, self.environment, self.stack, self.code = file.limits, file.environment, file.stack, file.code
-        self.spans, self.frames, self.inline = file.span, file.frame, file.inline
+        self.spans, self.frames, self.inline, self.signs = file.span, file.frame, file.inline, file.sign
         self.headings = {plain_name(name): heading for heading in file.heading for name in heading.names}
         self.prose_lines = _alternatives(rule for rule in file.line if rule.where != "code")
         self.code_lines = _alternatives(rule for rule in file.line if rule.where != "prose")

@@ -160,21 +160,14 @@ def _nearest(
 
 
 def embedded_variant(connection: duckdb.DuckDBPyConnection) -> Variant | None:
-    """The text variant that most items were embedded with; None where nothing was embedded."""
+    """The text that was embedded of items, titles before others; None where nothing was embedded."""
     if not has_tables(connection):
         return None
     rows = connection.execute(
-        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY ALL ORDER BY count(*) DESC, variant LIMIT 1"
+        "SELECT variant FROM model_texts WHERE text_hash <> '' GROUP BY variant "
+        "ORDER BY variant = 'title' DESC, count(*) DESC LIMIT 1"
     ).fetchall()
     return rows[0][0] if rows else None
-
-
-def embedded_model(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The model whose vectors are searched; None where nothing was embedded."""
-    if not has_tables(connection):
-        return None
-    rows = connection.execute(f"FROM ({_MODELS}) ORDER BY place LIMIT 1", {"preferred": _preferred()}).fetchall()
-    return str(rows[0][0]) if rows else None
 
 
 def _preferred() -> str:

@@ -1,8 +1,10 @@
-"""The general embedder: any sentence-transformers model, run by PyTorch in float32."""
+"""Any other encoder: a sentence-transformers model, run by PyTorch in float32."""
 
 from __future__ import annotations
 
+import hashlib
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,6 @@ from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from torch_embers.classify.embedding.embedder import Vectors
 
@@ -24,23 +25,41 @@ TOKEN_BUDGET = 8_192
 
 
 class TorchEmbedder(Embedder):
-    """Any sentence-transformers model, in float32, in batches of similar length."""
+    """A sentence-transformers model, in batches of similar length."""
 
-    def __init__(self, model: Any, model_id: str) -> None:
-        self.model_id, self._model = model_id, model
+    def __init__(self, model: Any, name: str) -> None:
+        self._model = model
+        digest = hashlib.sha256()
+        for key, values in sorted(model.state_dict().items()):
+            digest.update(key.encode() + values.cpu().contiguous().view(torch.uint8).numpy().tobytes())
+        self.model_id = f"{Path(name).name}@{digest.hexdigest()[:12]}/float32"
         self.dim = int(model.encode(["a"], show_progress_bar=False).shape[1])
 
+    @staticmethod
+    def load(name: str, threads: int) -> TorchEmbedder:
+        """Load a model by hub name or folder on the CPU.
+
+        Raises:
+            InputError: there is no such model here, and no hub has it.
+        """
+        torch.set_num_threads(threads)
+        logging.disable_progress_bar()
+        try:
+            model = SentenceTransformer(name, device="cpu", trust_remote_code=False)
+        except Exception as error:
+            # the hub, its client and PyTorch raise many kinds
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise InputError(f"no model {name!r} that sentence-transformers can load: {line}") from error
+        return TorchEmbedder(model, name)
+
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        lengths = self._lengths(texts)
+        limit = int(self._model.max_seq_length or 512)
+        lengths = [min(math.ceil(len(text) / 4) + 2, limit) for text in texts]
         made = np.empty((len(texts), self.dim), np.float32)
         for batch in batches(lengths, TOKEN_BUDGET):
             part = [texts[place] for place in batch]
             made[batch] = self._model.encode(part, batch_size=len(part), show_progress_bar=False, convert_to_numpy=True)
         return made
-
-    def _lengths(self, texts: Sequence[str]) -> list[int]:
-        limit = int(self._model.max_seq_length or 512)
-        return [min(math.ceil(len(text) / 4) + 2, limit) for text in texts]
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterable[list[int]]:
@@ -53,18 +72,3 @@ def batches(lengths: Sequence[int], budget: int) -> Iterable[list[int]]:
         batch.append(place)
     if batch:
         yield batch
-
-
-def load(folder: Path, threads: int) -> SentenceTransformer:
-    """Load the model in ``folder`` on the CPU.
-
-    Raises:
-        InputError: the folder holds no such model.
-    """
-    torch.set_num_threads(threads)
-    logging.disable_progress_bar()
-    try:
-        return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(f"{folder} holds no model that sentence-transformers can load: {line}") from error

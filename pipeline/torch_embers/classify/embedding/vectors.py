@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from torch_embers import resources
 from torch_embers.classify.cleaning import rules
-from torch_embers.classify.text import RULES_VERSION, VARIANTS, Variant, model_text
+from torch_embers.classify.text import RULES_VERSION, Variant, read
 from torch_embers.errors import InputError
 from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     import duckdb
     import numpy.typing as npt
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
-VARIANT: Variant = "title_body"
+VARIANT: Variant = "title"
+"""The text that search compares."""
 BATCH = 1_024
 """Items of one commit: some seconds of embedding, which is all that a kill can lose."""
 FIXED_DIM = 384
@@ -42,7 +43,7 @@ LOOKUP = 4_096
 
 
 @dataclass(frozen=True, slots=True)
-class ItemText:
+class StoredText:
     """An item and the text that a model reads for it."""
 
     repo: str
@@ -91,75 +92,40 @@ def has_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 # ---- texts ---------------------------------------------------------------------------------------------------------
 
-_ITEMS = "SELECT rowid AS place, repo, number, coalesce(content_hash, '') AS content_hash FROM items"
-_SOURCES = {
-    "title": _ITEMS,
-    "title_body": _ITEMS,
-    "thread": """
-        SELECT i.rowid AS place, i.repo, i.number,
-               md5(coalesce(i.content_hash, '') || coalesce(c.said, '')) AS content_hash
-        FROM items i LEFT JOIN (
-            SELECT repo, number, string_agg(md5(coalesce(body, '')), '' ORDER BY created_at, comment_id) AS said
-            FROM comments GROUP BY ALL
-        ) c ON c.repo = i.repo AND c.number = i.number""",
-}
-"""Items of each variant with the hash of everything its text is made from."""
-
 _PENDING = """
-    SELECT s.place, s.content_hash FROM ({source}) s
+    SELECT s.rowid, coalesce(s.content_hash, '') FROM items s
     LEFT JOIN model_texts t
       ON t.repo = s.repo AND t.number = s.number AND t.variant = $variant AND t.rules = $rules
-     AND t.content_hash = s.content_hash
+     AND t.content_hash = coalesce(s.content_hash, '')
     LEFT JOIN (SELECT text_hash FROM embeddings WHERE model = $model) e ON e.text_hash = t.text_hash
     WHERE (t.text_hash IS NULL OR (t.text_hash <> '' AND e.text_hash IS NULL))
-    ORDER BY s.place"""
-
-_ALL = "SELECT s.place, s.content_hash, s.repo, s.number FROM ({source}) s ORDER BY s.place"
+    ORDER BY s.rowid"""
 
 _TEXTS = """
     SELECT rowid AS place, repo, number, title, body FROM items
     WHERE rowid BETWEEN $first AND $last AND rowid IN (SELECT unnest($places)) ORDER BY place"""
 
-_COMMENTS = """
-    SELECT i.rowid AS place, list(c.body ORDER BY c.created_at, c.comment_id) FROM comments c
-    JOIN items i ON i.repo = c.repo AND i.number = c.number
-    WHERE i.rowid IN (SELECT unnest($places)) AND c.body IS NOT NULL GROUP BY ALL"""
 
+def texts_of(store: Store, places: Sequence[tuple[int, str]], variant: Variant) -> Iterator[list[StoredText]]:
+    """The texts of items by their place in the table with their content hash, ``BATCH`` at a time.
 
-def text_batches(store: Store, variant: Variant, only: Container[tuple[str, int]]) -> Iterator[list[ItemText]]:
-    """The model texts of items by repository and number, ``BATCH`` at a time.
-
-    Hold the writer's lock around it: it remembers places in the table between its reads.
-
-    Raises:
-        InputError: an unknown variant.
+    Hold the writer's lock around it: places must stay between reads.
     """
-    found = _places(store, _ALL, variant, {})
-    yield from _texts(store, [(place, key) for place, key, *item in found if tuple(item) in only], variant)
-
-
-def _places(store: Store, query: str, variant: Variant, parameters: dict[str, str]) -> list[tuple[Any, ...]]:
-    if variant not in VARIANTS:
-        raise InputError(f"text variant {variant!r}: one of {', '.join(VARIANTS)}")
-    with store.read() as connection:
-        return connection.execute(query.format(source=_SOURCES[variant]), parameters).fetchall()
-
-
-def _texts(store: Store, places: list[tuple[int, str]], variant: Variant) -> Iterator[list[ItemText]]:
     for start in range(0, len(places), BATCH):
         hashes = dict(places[start : start + BATCH])
-        wanted = {"places": list(hashes)}
-        said: dict[int, list[str]] = {}
+        wanted = {"places": list(hashes), "first": min(hashes), "last": max(hashes)}
         with store.read() as connection:
-            bounds = {"first": min(hashes), "last": max(hashes)}
-            rows = connection.execute(_TEXTS, wanted | bounds).fetchall()
-            if variant == "thread":
-                said = dict(connection.execute(_COMMENTS, wanted).fetchall())
+            rows = connection.execute(_TEXTS, wanted).fetchall()
         yield [
-            ItemText(repo, number, text, text_hash(text), hashes[place])
+            StoredText(repo, number, text, text_hash(text), hashes[place])
             for place, repo, number, title, body in rows
-            for text in (model_text(title or "", body, said.get(place, ()), variant),)
+            for text in (text_of(title or "", body, variant),)
         ]
+
+
+def text_of(title: str, body: str | None, variant: Variant) -> str:
+    """What is embedded of an item."""
+    return read(title, body if variant == "text" else None).words
 
 
 # ---- vectors -------------------------------------------------------------------------------------------------------
@@ -180,15 +146,16 @@ def embed_items(
     stopped at any time: the next call goes on with what is missing.
 
     Raises:
-        InputError: an unknown variant, or a model that gives no finite vector at all.
+        InputError: a model that gives no finite vector at all.
     """
     hashed = rules_hash()
     parameters = {"variant": variant, "rules": hashed, "model": embedder.model_id}
-    places = _places(store, _PENDING, variant, parameters)
+    with store.read() as connection:
+        places = connection.execute(_PENDING, parameters).fetchall()
     if expects is not None:
         expects(len(places))
     embedded = refused = 0
-    for batch in _texts(store, places, variant):
+    for batch in texts_of(store, places, variant):
         fresh = _missing(store, embedder, {item.text_hash: item.text for item in batch if item.text_hash})
         vectors = embedder.encode(list(fresh.values()))
         good = _finite(vectors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -31,9 +30,6 @@ class Accuracy:
     """Wilson interval of right / total; (0, 1) without gold."""
     base: float
     """Share of its class among all gold answers to its scheme: what guessing that class would reach there."""
-    weight: float
-    """What one vote adds to the log-odds of its class: measured against ``base``, drawn to the assumed accuracy where
-    gold is thin, and never below 0."""
 
 
 def estimate(
@@ -45,7 +41,7 @@ def estimate(
     memory_type hold for memory bugs; the implied vote for bug_type has an accuracy of its own.
 
     Returns:
-        Every declared function; those without a vote on gold items with the assumed accuracy of their kind.
+        Every declared function, also one without a vote on gold items.
     """
     labeller = labeller or Labeller.load()
     answers: Counter[str] = Counter()
@@ -61,26 +57,11 @@ def estimate(
                 total[vote.function] += 1
                 right[vote.function] += vote.value in truth
     return {
-        name: _accuracy(labeller, kind, (right[name], total[name]), (classes[scheme, value], answers[scheme]))
-        for name, (scheme, value, kind) in labeller.names().items()
+        name: Accuracy(
+            right[name],
+            total[name],
+            wilson(right[name], total[name]) if total[name] else (0.0, 1.0),
+            (classes[scheme, value] + 0.5) / (answers[scheme] + 1),
+        )
+        for name, (scheme, value, _) in labeller.names().items()
     }
-
-
-def _accuracy(labeller: Labeller, kind: str, votes: tuple[int, int], gold: tuple[int, int]) -> Accuracy:
-    """Accuracy from (right, all) votes and (this class, all) answers.
-
-    The weight is by how much a vote moves the odds: a function that is right 60 times of 100 has none where 60 of 100
-    items have its class anyway. Half a vote is added on each side, so that no weight is infinite.
-    """
-    right, total = votes
-    base = (gold[0] + 0.5) / (gold[1] + 1)
-    measured = log_odds((right + 0.5) / (total + 1)) - log_odds(base)
-    trust = total / (total + labeller.gold_weight)
-    weight = trust * measured + (1 - trust) * log_odds(labeller.assumed[kind])
-    interval = wilson(right, total, labeller.interval) if total else (0.0, 1.0)
-    return Accuracy(right, total, interval, base, max(0.0, weight))
-
-
-def log_odds(share: float) -> float:
-    """Natural logarithm of the odds of a probability between 0 and 1."""
-    return math.log(share / (1 - share))

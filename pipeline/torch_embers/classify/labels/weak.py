@@ -62,9 +62,7 @@ class Labeller:
         file = toml_models.validate(LabellingFile, data, FILE)
         _check_classes(file, taxonomy)
         self.body_chars, self.evidence_chars = file.limits.body_chars, file.limits.evidence_chars
-        self.gold_weight, self.interval = file.combining.gold_weight, file.combining.interval
-        self.assumed: dict[str, float] = file.combining.assumed.model_dump()
-        self.functions, self.uses = file.function, {use.scheme: use for use in file.use}
+        self.functions = file.function
         self.digest = digest
         self._taxonomy = taxonomy
         self._by_label: dict[str, list[Function]] = {}
@@ -144,10 +142,6 @@ def _is_seen(function: ExecutionFunction, failure: Signature, declared: str) -> 
 
 def _check_classes(file: LabellingFile, taxonomy: Taxonomy) -> None:
     named = [(f'function "{function.id}"', function.scheme, function.value) for function in file.function]
-    for use in file.use:
-        if use.scheme not in taxonomy.schemes:
-            raise InputError(f"data/{FILE}: use of {use.scheme!r}: there is no such scheme")
-        named += [(f"use of {use.scheme!r}: silent_under", *one) for one in use.silent_under.items()]
     for where, scheme, value in named:
         try:
             taxonomy.scheme(scheme).find(value)

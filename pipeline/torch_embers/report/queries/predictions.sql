@@ -1,4 +1,4 @@
 -- What does the classifier say of the items that get a page, and why?
-SELECT g.repo, g.number, g.scheme, g.value, g.likeliest, g.probability, g.provenance, g.explanation
+SELECT g.repo, g.number, g.scheme, g.value, g.probability, g.confidence, g.provenance, g.explanation
 FROM predictions g SEMI JOIN paged p ON p.repo = g.repo AND p.number = g.number
-ORDER BY g.repo, g.number, g.scheme, g.likeliest
+ORDER BY g.repo, g.number, g.scheme, g.probability DESC, g.value
