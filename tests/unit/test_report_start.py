@@ -58,8 +58,11 @@ def shown(found: Facts) -> str:
 OCCURS, GONE = Answer("no", "case_occurs", ""), Answer("yes", "case_gone", "")
 TIMELINE = Timeline("a/b", 1, SCRIPT.hash, "", [replace(GAP, versions=("2.0.1",)), crashed("2.1.2"), ended("2.2.2")])
 FIX_TEST = {
-    "relation": "same", "class": "validated", "shows_bug": "right",
-    "failed": ["2.0.1"], "passed": ["2.1.2", "2.2.2"],
+    "relation": "same",
+    "class": "validated",
+    "shows_bug": "right",
+    "failed": ["2.0.1"],
+    "passed": ["2.1.2", "2.2.2"],
 }
 SILENT = FIX_TEST | {"class": "never_seen", "shows_bug": None, "failed": [], "passed": ["2.2.2"]}
 
