@@ -57,7 +57,14 @@ def shown(found: Facts) -> str:
 
 OCCURS, GONE = Answer("no", "case_occurs", ""), Answer("yes", "case_gone", "")
 TIMELINE = Timeline("a/b", 1, SCRIPT.hash, "", [replace(GAP, versions=("2.0.1",)), crashed("2.1.2"), ended("2.2.2")])
-FIX_TEST = {"failed": ["2.0.1"], "passed": ["2.1.2", "2.2.2"]}
+FIX_TEST = {
+    "relation": "same",
+    "class": "validated",
+    "shows_bug": "right",
+    "failed": ["2.0.1"],
+    "passed": ["2.1.2", "2.2.2"],
+}
+SILENT = FIX_TEST | {"class": "never_seen", "shows_bug": None, "failed": [], "passed": ["2.2.2"]}
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ FIX_TEST = {"failed": ["2.0.1"], "passed": ["2.1.2", "2.2.2"]}
         ({"own": "Y- ", "sibling": "nYY"}, OCCURS, {}, "YYY"),
         ({"sibling": "nnn"}, Answer("yes", "script_gone", ""), {"timeline": TIMELINE}, ".Yn"),
         ({}, Answer("unknown", "script_silent", ""), {"timeline": replace(TIMELINE, segments=[raised("2.2.2")])}, "."),
-        ({}, Answer("yes", "fix_test_passes", ""), {"fix_tests": [FIX_TEST]}, "Ynn"),
+        ({}, Answer("yes", "fix_test_passes", ""), {"fix_tests": [SILENT, FIX_TEST]}, "Ynn"),
         ({}, Answer("unknown", "duplicate", ""), {}, ""),
     ],
 )

@@ -249,13 +249,22 @@ class Facts:
         ]
         of_test = [
             (word, version)
-            for test in report.fix_tests[:1]
+            for test in self.fix_tests(key)[:1]
             for word, versions in (("fails", test["failed"]), ("passes", test["passed"]))
             for version in versions
         ]
         by_script = report.answer is not None and report.answer.rule.startswith(("script", "crash"))
         found = of_script if by_script else of_cases or of_script or of_test
         return stretches(sorted(found, key=lambda one: version_key(one[1])))
+
+    def fix_tests(self, key: Key) -> list[Row]:
+        """Tests of merged fixes of an item, those first that decide something of its bug."""
+        report = self.source.reports.get(key)
+
+        def place(test: Row) -> tuple[bool, bool, bool]:
+            return test["relation"] != "same", test["shows_bug"] not in ("right", None), test["class"] != "validated"
+
+        return sorted(report.fix_tests, key=place) if report else []
 
     def case_strip(self, name: str) -> list[Stretch]:
         """What a case shows on the releases."""

@@ -80,7 +80,7 @@ class Pages:
             "answer_sentence": known.answer.sentence if known.answer else "",
             "canonical": (key[0], known.answer.canonical) if known.answer and known.answer.canonical else None,
             "paste": self._paste(known),
-            "fix_tests": known.fix_tests,
+            "fix_tests": facts.fix_tests(key),
             "behaviour": known.behaviour,
             "timeline": known.timeline,
             "details": details(known.timeline) if known.timeline else [],
