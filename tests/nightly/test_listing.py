@@ -86,7 +86,7 @@ def test_search_prints_a_line_a_hit_with_state_verdict_named_scores_and_address(
         assert [set(entry) for entry in entries] == [documented("embers search")] * 2
         text = run_embers(*words, "-k", "2", "--database", classified_template, COLUMNS="80").stdout
         lines = [line.split() for line in text.splitlines()]
-        assert {"similarity", "keyword", "verdict", "state", "title"} <= {*lines[0]}
+        assert {"similarity", "keyword", "verdict", "state", "title"} <= {*lines[0], *lines[1]}
         assert [words[0] for words in lines if words[0].startswith("#")] == [f"#{e['number']}" for e in entries]
         text = run_embers(*words, "-k", "2", "--urls", "--database", classified_template, COLUMNS="80").stdout
         assert all(entry["address"] in text for entry in entries)

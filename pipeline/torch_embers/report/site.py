@@ -147,7 +147,7 @@ def _overview(writer: Writer, compared: Comparison) -> None:
         [(key, facts.answers[key].because) for key in facts.issues(*wanted)]
         for wanted in (("open", "yes"), ("closed", "no"), ("open", "no"))
     )
-    back = [(key, f"gone on {last}, there since {since}") for key, last, since in facts.regressions]
+    back = [(key, f"not there on {last}, there since {since}") for key, last, since in facts.regressions]
     hunted = [
         Line(case["name"], item_page.case_file(case["name"]), facts.case_strip(case["name"]), case["summary"] or "", "")
         for case in facts.unreported

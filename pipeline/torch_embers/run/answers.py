@@ -19,7 +19,7 @@ KINDS = {
     "duplicate": "closed as a duplicate of another issue",
     "unknown": "closed, reason unknown",
     "open": "open",
-    "": "not mined: nobody knows whether it is open",
+    "": "not in this database: only its runs came with embers",
 }
 """What the tracker says of an issue, in words."""
 _DECLINED = ("declined", "superseded", "stale")

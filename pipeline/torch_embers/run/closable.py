@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import toml_models
 from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
-from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run.item_report import OCCURS, Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
 from torch_embers.run.matrix import deciding, preferred
@@ -142,10 +141,10 @@ def _of_cases(report: ItemReport, release: str) -> Iterator[Fact]:
     now = [entry for entry in preferred(report.verdicts) if entry.build == release]
     yield from _of_own(report, [[entry for entry in now if entry.case == name] for name in own])
     if seen := [entry for entry in now if entry.case in others and entry.verdict != "untestable"]:
-        yield "another_input", {"said": _SAID[deciding(seen).verdict]}
+        yield "another_input", {"said": _SAID.get(deciding(seen).verdict, "is not decided")}
 
 
-_SAID = dict.fromkeys(ORDER, "is not decided") | {"occurs": "occurs", "absent": "is gone"}
+_SAID = {"occurs": "occurs", "absent": "is gone"}
 
 
 def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact]:

@@ -193,8 +193,9 @@ def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Row | No
 
 
 def _read_by(fix_tests: Sequence[Row], readers: Mapping[Any, Mapping[str, Any]]) -> list[Row]:
-    """Tests of fixes with what readers say of them."""
-    return [test | {question: said.get(test["name"]) for question, said in readers.items()} for test in fix_tests]
+    """Tests of fixes with what readers say of them; what decides most comes first."""
+    read = [test | {question: said.get(test["name"]) for question, said in readers.items()} for test in fix_tests]
+    return sorted(read, key=lambda test: (test["class"] != "validated", test["shows_bug"] != "right"))
 
 
 def report_of(store: Store, repo: str, number: int) -> ItemReport:

@@ -125,12 +125,12 @@ class ItemReport:
         return answer(self.number, self.script, self.timeline)
 
     def require_runs(self) -> None:
-        """Nothing where a case or the script of the report ran.
+        """Nothing where a case, the script of the report or a test of its fix ran.
 
         Raises:
             InputError: none did.
         """
-        if not self.verdicts and not self.timeline:
+        if not self.verdicts and not self.timeline and not any(test["passed"] for test in self.fix_tests):
             raise InputError(f"nothing of {self.repo}#{self.number} ran: {headline(self)}")
 
     @property

@@ -113,6 +113,11 @@ def span(builds: Sequence[str]) -> str:
     return first if len(builds) == 1 else f"{first} to {last}"
 
 
+def either(texts: Iterable[str]) -> str:
+    """What holds of some of several entries each, in words: "3/3 or 10/10"."""
+    return " or ".join(dict.fromkeys(filter(None, texts)))
+
+
 def version_key(text: str) -> Version:
     """Order of release; what is no version comes first."""
     try:

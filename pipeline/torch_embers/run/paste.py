@@ -15,7 +15,7 @@ from torch_embers.extract.script import Script
 from torch_embers.judgements import readings_of
 from torch_embers.repro import shipped_verdicts
 from torch_embers.run.item_report import LONGEST_CELL, headline
-from torch_embers.run.matrix import builds_of, preferred, span
+from torch_embers.run.matrix import builds_of, either, preferred, span
 from torch_embers.run.report_script_text import MATCHES, command, ending
 from torch_embers.timeline.sentence import sentence
 
@@ -53,7 +53,7 @@ def text(report: ItemReport) -> str:
         out += ["", f"{escaped(sentence(report.timeline), LONGEST)}."]
     if answer := report.answer:
         out += ["", f"{escaped(answer.sentence, LONGEST)}."]
-    out += ["", f"{item_link(report.repo, report.number)}: {escaped(report.facts['title'] or '', LONGEST)}.", ""]
+    out += ["", f"{item_link(report.repo, report.number)}: {escaped(report.facts['title'] or '', LONGEST)}", ""]
     out += ["<details><summary>Runs on each release</summary>", ""]
     out += [f"| {' | '.join(_HEAD)} |", f"|{' --- |' * len(_HEAD)}", *_table(report), ""]
     seen = {entry.verdict for entry in preferred(report.verdicts)}
@@ -76,9 +76,13 @@ def _table(report: ItemReport) -> Iterator[str]:
         verdicts = [entry for entry in preferred(report.verdicts) if entry.case == case["name"]]
         for verdict, same in groupby(verdicts, key=lambda entry: entry.verdict):
             rows = list(same)
-            last = rows[-1]
-            runs = f"{last.k}/{last.n}{' (flaky)' if last.flaky else ''}"
-            yield _row(case["name"], span(builds_of(rows)), verdict, runs, last.shown_control, last.detail)
+            runs = either(f"{entry.k}/{entry.n}{' (flaky)' if entry.flaky else ''}" for entry in rows)
+            control = either(entry.shown_control for entry in rows)
+            yield _row(case["name"], span(builds_of(rows)), verdict, runs, control, rows[-1].detail)
+    for test in report.fix_tests:
+        for word, versions in (("fails", test["failed"]), ("passes", test["passed"])):
+            if versions and test["relation"] == "same":
+                yield _row(f"test of the fix, {test['test']}", ", ".join(versions), word, "one a release", "", "")
 
 
 def _row(*cells: str) -> str:
@@ -102,7 +106,7 @@ def _limits(report: ItemReport) -> Iterator[str]:
     for found in report.bisections:
         named = " and ".join(f"#{number}" for number in found["fixes"] or ())
         yield f"Bisection of {found['subject']}: {found['text']}{f'; named there as the fix: {named}' if named else ''}"
-    if report.answer and report.answer.closable == "yes":
+    if report.answer and report.answer.rule in ("case_gone", "script_gone", "fix_test_passes"):
         yield _NO_FIX
 
 

@@ -15,7 +15,7 @@ from torch_embers.extract.script import Script
 from torch_embers.oracles.finding import describe
 from torch_embers.run.events import KINDS
 from torch_embers.run.item_report import LONGEST_CELL, SHOWN_LINKS, headline
-from torch_embers.run.matrix import OWN, builds_of, changes, deciding, preferred, span
+from torch_embers.run.matrix import OWN, builds_of, changes, deciding, either, preferred, span
 from torch_embers.run.recheck import evidence_line
 from torch_embers.run.report_script_text import UNCONFIRMED, command, last_change
 from torch_embers.run.report_script_text import changes as changes_of
@@ -264,7 +264,7 @@ def print_item(report: ItemReport) -> None:
     out.print(f"[bold]{plain(headline(report))}[/]")
     if report.answer is not None:
         out.print(f"[bold]{plain(report.answer.sentence)}[/]")
-    if report.behaviour and report.behaviour != headline(report):
+    if report.behaviour and report.behaviour != headline(report) and isinstance(report.script, Script):
         out.print(plain(report.behaviour))
     out.print()
     for line in _strips(report):
@@ -405,14 +405,15 @@ def _closing_lines(facts: Mapping[str, Any]) -> list[str]:
 
 
 def _verdict_line(entries: Sequence[Entry]) -> str:
-    """Neighbouring builds with one verdict in one line; runs, control and what was seen are of the last of them."""
+    """Neighbouring builds with one verdict in one line, with all runs and controls; what was seen is of the last."""
     last = entries[-1]
     builds = span([entry.build for entry in entries])
     if len(entries) > 1:
         builds += f" ({len(entries)} builds)"
-    control = f", control {last.shown_control}" if last.shown_control else ""
+    controls = either(entry.shown_control for entry in entries)
+    control = f", control {controls}" if controls else ""
     seen = f": {last.detail}" if last.detail else ""
-    return f"{builds} {last.verdict} {last.k}/{last.n}{control}{seen}"
+    return f"{builds} {last.verdict} {either(f'{entry.k}/{entry.n}' for entry in entries)}{control}{seen}"
 
 
 def _case_line(case: Mapping[str, Any]) -> str:
