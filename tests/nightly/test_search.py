@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers.search import NOON, REPO, Words, embedded, item, store_of
+from helpers.search import REPO, Words, embedded, item, store_of
 from support import example_count, rows
 from torch_embers.classify.embedding import nearest, vectors
 from torch_embers.errors import InputError
@@ -21,7 +21,6 @@ from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store import schema
 from torch_embers.store.listing import ItemFilter
-from torch_embers.store.records import Comment
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -91,19 +90,6 @@ def test_new_cleaning_rules_embed_only_what_they_change(database: Path, monkeypa
     assert again.seen == []
 
 
-def test_a_thread_is_embedded_again_when_a_comment_comes(database: Path) -> None:
-    first = Comment(REPO, 1, "c1", body="seen on the gpu too", created_at=NOON)
-    store = store_of(database, [item(1, "wrong gradient", "body"), item(2, "other")], comments=[first])
-    words = Words()
-    embedded(store, words, "thread")
-    assert any("gpu" in text for text in words.seen)
-    second = Comment(REPO, 1, "c2", body="fixed by an upgrade", created_at="2024-01-02T00:00:00Z")
-    store_of(database, comments=[second])
-    again = Words()
-    assert embedded(store, again, "thread").items == 1
-    assert "upgrade" in again.seen[0]
-
-
 def test_items_without_text_get_no_vector_and_are_not_tried_again(database: Path) -> None:
     store = store_of(database, [item(1, None), item(2, "", ""), item(3, "x y")])
     assert embedded(store, Words()).embedded == 1
@@ -159,18 +145,6 @@ def test_a_killed_run_is_resumed_without_loss_or_repeat(database: Path, request:
     embedded(store, rest)
     assert len(rest.seen) == 6
     assert rows(database, "SELECT count(*), count(DISTINCT text_hash) FROM embeddings") == [(14, 14)]
-
-
-def test_batches_give_every_wanted_item_its_text(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "BATCH", 3)
-    others = [item(n, f"other {n}", repo="x/y") for n in range(3)]
-    store = store_of(database, [*others, *(item(n, f"title {n}", "words") for n in range(1, 8))])
-    found = list(vectors.text_batches(store, "title_body", {(REPO, number) for number in range(1, 8)}))
-    assert [len(batch) for batch in found] == [3, 3, 1]
-    assert [one.number for batch in found for one in batch] == [1, 2, 3, 4, 5, 6, 7]
-    assert all(str(one.number) in one.text and one.text_hash for batch in found for one in batch)
-    some = list(vectors.text_batches(store, "title_body", {(REPO, 2), (REPO, 7), ("x/y", 2), ("x/y", 99)}))
-    assert [(one.repo, one.number) for batch in some for one in batch] == [("x/y", 2), (REPO, 2), (REPO, 7)]
 
 
 def test_scores_are_the_cosines_and_search_only_reads(library: Store) -> None:

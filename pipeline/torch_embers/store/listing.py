@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema
-from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,8 +110,10 @@ class _Conditions:
 
     def add_classes(self, classes: Iterable[str], query: str, column: str = "classes") -> None:
         """Rows whose list in a column has each of these, given as SCHEME=VALUE, VALUE or another name of a class."""
-        aliases = Taxonomy.load().aliases
         for name in classes:
+            from torch_embers.taxonomy import Taxonomy  # its checks are heavy, and most lists ask for no class
+
+            aliases = Taxonomy.load().aliases
             given = aliases.get(" ".join(re.split(r"[\s_-]+", name.casefold())), name)
             if "=" in given:
                 self.add(f"list_contains({column}, ?)", self.known("class", given, query))
