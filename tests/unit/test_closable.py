@@ -81,7 +81,13 @@ def report(
 
 
 CONFIRMED = ({"status": "fixed", "reference": "2.2.2"},)
-SHIPPED = ({"status": "undecided_absent", "evidence": "own: absent 0/4; second batch absent 0/4, on cpu"},)
+SHIPPED = (
+    {
+        "status": "undecided_absent",
+        "reference": "2.2.2+cpu",
+        "evidence": "own: absent 0/4; second batch absent 0/4, on cpu",
+    },
+)
 FIX_TEST = {
     "test": "TestX.test_y", "relation": "same", "class": "validated", "shows_bug": "right", "shows_bug_again": None,
     "failed": ["2.0.1"], "passed": ["2.1.2", "2.2.2"],
@@ -98,6 +104,7 @@ TO_ERROR = [crashed("2.0.1"), raised("2.1.2", "2.2.2")]
         ({"own": "Ynn"}, {"statuses": CONFIRMED}, "yes", "case_gone"),
         ({"own": "Ynn"}, {}, "unknown", "case_not_confirmed"),
         ({"own": "Ynn"}, {"statuses": SHIPPED}, "yes", "case_gone"),
+        ({"own": "Ynn"}, {"statuses": [SHIPPED[0] | {"reference": "2.1.2"}]}, "unknown", "case_not_confirmed"),
         ({"own": "Ynn", "other": "Ynn"}, {"statuses": SHIPPED}, "unknown", "case_not_confirmed"),
         ({"own": "ooo"}, {"statuses": CONFIRMED}, "unknown", "case_undecided"),
         ({"own": "Y--"}, {"statuses": CONFIRMED}, "unknown", "untestable"),
@@ -134,6 +141,7 @@ TO_ERROR = [crashed("2.0.1"), raised("2.1.2", "2.2.2")]
         ({}, {"segments": [TO_ERROR[0], replace(TO_ERROR[1], at_fix=True)]}, "yes", "script_gone"),
         # the test of a fix: on the newest release, and only where a reader says that it shows this bug
         ({}, {"fix_tests": [FIX_TEST]}, "yes", "fix_test_passes"),
+        ({}, {"fix_tests": [FIX_TEST | {"failed": ["2.2.2"], "passed": ["2.0.1", "2.1.2"]}]}, "unknown", "nothing"),
         ({}, {"fix_tests": [FIX_TEST | {"shows_bug": None}]}, "unknown", "fix_test_unread"),
         ({}, {"fix_tests": [FIX_TEST | {"shows_bug": "wrong"}]}, "unknown", "nothing"),
         ({}, {"fix_tests": [FIX_TEST | {"relation": "sibling"}]}, "unknown", "nothing"),
@@ -184,6 +192,10 @@ def test_a_duplicate_may_be_closed_where_the_other_is_open_and_still_occurs(
     linked = closable.closable(replace(report({}), links=named), "2.2.2", lambda _, number: other)
     assert linked is not None
     assert linked.because == said, "also where only a link says so"
+    other = replace(other, facts=other.facts | {"duplicate_of": 7})
+    circle = closable.closable(report({}, duplicate_of=8), "2.2.2", lambda *_: other)
+    assert circle is not None
+    assert circle.closable == "unknown", "two that name each other as the first"
     unknown = closable.closable(report({}, duplicate_of=9), "2.2.2", lambda *_: None)
     assert unknown is not None
     assert unknown.because == "it is called a duplicate of #9"

@@ -14,7 +14,7 @@ from torch_embers.extract.script import NoScript, Script
 from torch_embers.judgements import readings_of
 from torch_embers.run.item_report import OCCURS, Answer, Closable, ItemReport
 from torch_embers.run.item_verdict import speaks_of
-from torch_embers.run.matrix import deciding, preferred
+from torch_embers.run.matrix import deciding, preferred, version_key
 from torch_embers.run.status import CONFIRMED, is_gone
 from torch_embers.timeline.model import GAPS
 from torch_embers.timeline.sentence import does
@@ -106,13 +106,16 @@ def _canonical(report: ItemReport) -> int | None:
         if link["repo"] == report.repo
         and any(kind["relation"] == "duplicates" and not kind["inward"] for kind in link["kinds"])
     ]
-    return named[0] if len(named) == 1 else None
+    return named[0] if len(named) == 1 and named[0] != report.number else None
 
 
 def _duplicate(
     report: ItemReport, release: str, lookup: Callable[[str, int], ItemReport | None], number: int
 ) -> Iterator[Fact]:
     other = lookup(report.repo, number)
+    if other is not None and _canonical(other) == report.number:
+        yield "duplicate", {"canonical": f"#{number}, which is called a duplicate of this one"}
+        return
     title = " ".join((other.facts.get("title") or "").split()) if other else ""
     named = f"#{number}{f' ({title})' if title else ''}"
     if other is None or other.facts.get("kind") == "pull":
@@ -158,7 +161,7 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
     if any(entry.verdict == "occurs" for entry in decided):
         yield "case_occurs", _closing(report)
     elif decided and len(decided) == len(now) and all(entry.verdict == "absent" for entry in decided):
-        if all(_in_two_batches(report, entry.case) for entry in decided):
+        if all(_in_two_batches(report, entry.case, entry.build) for entry in decided):
             yield "case_gone", {"control": decided[0].control_build or "a fault that was put in"}
         yield "case_not_confirmed", {}
     elif len(decided) < len(now):
@@ -170,11 +173,12 @@ def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact
             yield "case_undecided", {"why": f"{entry.verdict}{f', {entry.detail}' if entry.detail else ''}"}
 
 
-def _in_two_batches(report: ItemReport, case: str) -> bool:
+def _in_two_batches(report: ItemReport, case: str, release: str) -> bool:
     """Whether a second batch was clean, too: a status that needs one, or the words of a shipped one."""
-    lines = [line for row in report.statuses for line in (row.get("evidence") or "").splitlines()]
+    here = [row for row in report.statuses if str(row.get("reference")).partition("+")[0] == release]
+    lines = [line for row in here for line in (row.get("evidence") or "").splitlines()]
     told = any(line.startswith(f"{case}: absent ") and "; second batch absent 0/" in line for line in lines)
-    return told or any(row["status"] in CONFIRMED for row in report.statuses)
+    return told or any(row["status"] in CONFIRMED for row in here)
 
 
 def _of_script(report: ItemReport, release: str) -> Iterator[Fact]:
@@ -216,8 +220,9 @@ def _of_fix_tests(report: ItemReport, release: str) -> Iterator[Fact]:
         if test["relation"] != "same" or test["shows_bug"] in ("wrong", "unclear") or not passed or not failed:
             continue
         is_read = test["shows_bug"] == "right"
-        if test["class"] == "validated" and passed[-1] == release:
+        later = [version for version in passed if version_key(version) > version_key(failed[-1])]
+        if test["class"] == "validated" and later[-1:] == [release]:
             name = "fix_test_passes" if is_read else "fix_test_unread"
-            yield name, {"test": test["test"], "failed": failed[-1], "since": passed[0]}
+            yield name, {"test": test["test"], "failed": failed[-1], "since": later[0]}
         elif is_read and test["shows_bug_again"] == "right" and failed[-1] == release:
             yield "fix_test_fails", {"test": test["test"], "passed": passed[-1]}

@@ -121,7 +121,7 @@ WHERE i.deleted_at IS NULL AND (d.duplicate_of IS NOT NULL OR (i.repo, i.number)
 """
 """Items of which anything ran, or that are called a duplicate or have one."""
 _DUPLICATES = """
-SELECT repo, number, [{relation: relation, inward: false, evidence: evidence}] AS kinds, target_number
+SELECT DISTINCT repo, number, target_number, [{relation: relation, inward: false}] AS kinds
 FROM links WHERE relation = 'duplicates' AND number IS NOT NULL AND target_repo = repo
 """
 _SCRIPTS = """
@@ -155,7 +155,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
             facts=facts.get(key, {}),
             gold=(),
             predictions=(),
-            links=links[key],
+            links=[row | {"number": row["target_number"]} for row in links[key]],
             cases=cases[key],
             script=scripts.get(key),
             timeline=own.get(key),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from torch_embers.errors import InputError
 from torch_embers.judgements import readings_of
 from torch_embers.run.item_verdict import item_verdict
-from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, preferred
+from torch_embers.run.matrix import OWN, Entry, builds_of, deciding, preferred, version_key
 from torch_embers.run.report_script_text import answer
 
 if TYPE_CHECKING:
@@ -198,7 +198,10 @@ def _fix_test(fix_tests: Sequence[Row]) -> str:
     """What a validated test of the fix says, where the item has no case and one was run elsewhere; else nothing."""
     for test in fix_tests:
         if test["class"] == "validated" and test["relation"] == "same" and test["shows_bug"] in ("right", None):
-            failed, passed = test["failed"][-1], test["passed"]
+            failed = test["failed"][-1]
+            passed = [version for version in test["passed"] if version_key(version) > version_key(failed)]
+            if not passed:
+                continue
             until = f" to {passed[-1]}" if len(passed) > 1 else ""
             name = f"the test of its fix, {test['test']}"
             return f"No case here; {name}, fails on torch {failed} and passes on {passed[0]}{until} (one run each)"
