@@ -44,11 +44,6 @@ def raised(*versions: str, confirmed: bool = True, **more: Any) -> Segment:
     return segment if segment.flip else replace(segment, flip="ending")
 
 
-FOLDS = (
-    *("<details><summary>On which releases</summary>", "</details>"),
-    *("<details><summary>The script, and what differs from the report</summary>", "</details>"),
-)
-"""The only HTML in a text to paste, in order."""
 GAP = Segment(("2.15.1",), "lacks_api", "torch.compile")
 CRASH = (crashed("1.13.1", "2.0.1", "2.6.0", evidence="its signal: body"), raised("2.7.1", "2.15.0", at_fix=True))
 VALUE = (ended("1.13.1", "2.9.1", match="as_reported"), ended("2.15.0", flip="value", confirmed=False))

@@ -30,8 +30,8 @@ from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read
 from torch_embers.report.tables import TYPES
-from torch_embers.run import paste
-from torch_embers.run.item_report import report_of
+from torch_embers.run import answers, paste
+from torch_embers.run.item_evidence import answered, report_of
 from torch_embers.store.store import Store
 
 
@@ -104,7 +104,7 @@ def test_a_page_opens_with_the_answer_and_holds_the_text_that_show_prints_to_pas
     text = (site / places.item_page("pytorch/pytorch", NUMBER)).read_text(encoding="utf-8")
     order = [
         "The bug occurs on torch",
-        "closable: unknown, because",
+        "closable: no, because it still occurs on 2.15.0",
         'class="marks"',
         "Text to paste",
         "What the report",
@@ -138,9 +138,7 @@ def test_tests_of_fixes_are_on_the_page_of_their_issue_and_in_the_data(hostile_d
     assert len({row["number"] for row in rows}) > 100, "also of issues of which nothing else is known"
 
 
-def test_a_number_of_issues_is_the_same_on_the_start_page_in_lists_and_in_the_status(
-    catalog_template: Path, tmp_path: Path
-) -> None:
+def test_a_number_of_issues_is_the_same_on_the_start_page_and_in_lists(catalog_template: Path, tmp_path: Path) -> None:
     text = (reported(catalog_template, tmp_path / "site") / "index.html").read_text(encoding="utf-8")
     for name, state, closable in (
         ("closable", "open", "yes"),
@@ -151,7 +149,7 @@ def test_a_number_of_issues_is_the_same_on_the_start_page_in_lists_and_in_the_st
         count = len(json.loads(done.stdout))
         assert count > rules.load().limits.inbox
         assert f"<strong>{count}</strong> <span>{name}</span>" in text, name
-    table = json.loads(run_embers("status", "--json", "--database", catalog_template).stdout)["answers"]
+    table = answers.counts(answered(Store(catalog_template)).values())
     for row in table:
         values = [row[key] for key in ("closable", "not_closable", "unknown", "decided", "still_occurs")]
         cells = "".join(f'<td class="num">{value:,}</td>' for value in values)

@@ -1,6 +1,5 @@
 """Commands that mine the tracker, and that tell what the database holds of it."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -95,16 +94,10 @@ def status(
     database: DatabaseOption = None,
 ) -> None:
     """Show what the database holds and how fresh it is."""
-    from torch_embers.run import answers
-    from torch_embers.run.item_evidence import answered
-    from torch_embers.store import schema
     from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
-    store = store_at(database)
-    read = read_status(store)
-    if read.version == schema.latest_version():
-        read = replace(read, answers=answers.counts(answered(store).values()))
+    read = read_status(store_at(database))
     if json:
         print_json(read)
     else:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from torch_embers.run.matrix import Entry
 
 Fact = tuple[str, dict[str, Any]]
+_NEITHER = "it is neither what was reported nor what was expected"
 _NO_TEXT = "no case, and no text of the report was mined"
 _CLOSED = {
     "fixed": ", although it was closed as fixed",
@@ -121,7 +122,7 @@ def _duplicate(
     if other is None or other.facts.get("kind") == "pull":
         yield "duplicate", {"canonical": named}
         return
-    own = dict(_of_cases(other, release)) | dict(_of_script(other, release))
+    own = dict((*_of_cases(other, release), *_of_script(other, release), *_of_fix_tests(other, release)))
     state = other.facts.get("state")
     if state == "open" and not own.keys().isdisjoint(OCCURS):
         yield "duplicate_of_what_occurs", {"canonical": named}
@@ -189,40 +190,49 @@ def _of_script(report: ItemReport, release: str) -> Iterator[Fact]:
     if timeline.device:
         yield "device", {"device": timeline.device}
         return
-    last, segments = timeline.segments[-1], timeline.behaviours
-    if last.ending in GAPS or not segments or last.versions[-1] != release:
-        why = f"it lacks {last.what}" if last.ending == "lacks_api" else last.what or "it was not run there"
-        yield "lacks_api", {"why": why}
+    tested = [one for one in timeline.segments if version_key(one.versions[0]) <= version_key(release)]
+    if not tested or release not in tested[-1].versions:
+        yield "not_on_newest", {}
         return
+    now = tested[-1]
+    if now.ending in GAPS:
+        yield "lacks_api", {"why": f"it lacks {now.what}" if now.ending == "lacks_api" else now.what}
+        return
+    segments = [one for one in tested if one.ending not in GAPS]
     reported = [place for place, segment in enumerate(segments) if segment.match == "as_reported"]
-    now = segments[-1]
-    if now.match is None or not reported:
-        yield "script_silent", {}
+    if now.match is None:
+        yield "script_silent", {"why": "a reader says that the script is about something else"}
+        return
+    if not reported:
+        is_right = now.match == "as_expected"
+        yield "script_silent", {"why": "what was reported shows on no release" if is_right else _NEITHER}
         return
     before, after = segments[reported[-1]], segments[reported[-1] + 1 :]
     if not after:
         yield "script_occurs", _closing(report)
     elif not is_gone(before, now):
-        yield "script_silent", {}
+        yield "script_silent", {"why": _NEITHER}
     elif not all(segment.confirmed for segment in after):
         yield "script_not_confirmed", {}
     else:
         since = after[0].versions[0]
-        if before.crashes and now.ending == "exception" and now.match != "as_expected" and not after[0].at_fix:
+        is_of_fix = after[0].at_fix and now.what == after[0].what
+        if before.crashes and now.ending == "exception" and now.match != "as_expected" and not is_of_fix:
             yield "crash_became_error", {"since": since, "error": now.what}
         yield "script_gone", {"since": since, "now": does(now)}
 
 
 def _of_fix_tests(report: ItemReport, release: str) -> Iterator[Fact]:
-    """What a test of the fix says of this release, where a reader found that it shows the bug of this issue."""
-    for test in report.fix_tests:
+    """What tests of the fix say of this release that a reader found to show the bug of this issue; all have to pass."""
+    read = [
+        test
+        for test in report.fix_tests
+        if test["relation"] == "same" and test["shows_bug"] == "right" and test["passed"] and test["failed"]
+    ]
+    for test in read:
         passed, failed = test["passed"], test["failed"]
-        if test["relation"] != "same" or test["shows_bug"] in ("wrong", "unclear") or not passed or not failed:
-            continue
-        is_read = test["shows_bug"] == "right"
         later = [version for version in passed if version_key(version) > version_key(failed[-1])]
-        if test["class"] == "validated" and later[-1:] == [release]:
-            name = "fix_test_passes" if is_read else "fix_test_unread"
-            yield name, {"test": test["test"], "failed": failed[-1], "since": later[0]}
-        elif is_read and test["shows_bug_again"] == "right" and failed[-1] == release:
+        if failed[-1] == release and test["shows_bug_again"] == "right":
             yield "fix_test_fails", {"test": test["test"], "passed": passed[-1]}
+        elif all(other["failed"][-1] != release for other in read) and later[-1:] == [release]:
+            yield "fix_test_passes", {"test": test["test"], "failed": failed[-1], "since": later[0]}

@@ -16,7 +16,9 @@ from torch_embers.run.item_report import ItemReport, Row
 from torch_embers.run.matrix import Entry, entries, version_key
 from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.timeline.model import GAPS
 from torch_embers.timeline.stored import timeline_of, timelines
 
 if TYPE_CHECKING:
@@ -124,6 +126,7 @@ _DUPLICATES = """
 SELECT DISTINCT repo, number, target_number, [{relation: relation, inward: false}] AS kinds
 FROM links WHERE relation = 'duplicates' AND number IS NOT NULL AND target_repo = repo
 """
+_VERSIONS = "SELECT DISTINCT unnest(versions) FROM current_timelines WHERE NOT list_contains(?, ending)"
 _SCRIPTS = """
 SELECT s.* FROM scripts s SEMI JOIN (SELECT repo, number FROM case_items UNION SELECT repo, number FROM timelines) r
 USING (repo, number)
@@ -132,6 +135,7 @@ USING (repo, number)
 
 def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     """Of every item of which anything ran, or that is called a duplicate: what decides its answer, and the answer."""
+    verdicts_of_all = entries(store)
     with store.read() as connection:
         schema.require_latest(connection, store.path)
         everything = {"repo": None, "number": None}
@@ -143,8 +147,9 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
         own = {(one.repo, one.number): placed(one, words) for one in timelines(connection)}
         facts = {(row["repo"], row["number"]): row for row in _ask(connection, _DECIDED)}
         links = _by_item(_ask(connection, _DUPLICATES))
+        release = _newest(connection, verdicts_of_all)
     by_case: dict[str, list[Entry]] = defaultdict(list)
-    for entry in entries(store):
+    for entry in verdicts_of_all:
         by_case[entry.case].append(entry)
     readers = fix_test_answers()
     made = {}
@@ -164,7 +169,6 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
             fix_tests=_read_by(fix_tests[key], readers),
             bisections=bisections[key],
         )
-    release = newest_release([entry for entries in by_case.values() for entry in entries], own.values())
     asked = {key: closable(one, release, lambda *other: made.get(other)) for key, one in made.items()}
     return {
         key: replace(made[key], answer=answer)
@@ -173,9 +177,10 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     }
 
 
-def newest_release(verdicts: Iterable[Entry], ran: Iterable[Timeline]) -> str:
+def _newest(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry]) -> str:
     """The newest release that any case or script ran on; pre-releases count where nothing else ran."""
-    versions = {entry.build for entry in verdicts} | {one.segments[-1].versions[-1] for one in ran}
+    versions = {entry.build for entry in verdicts}
+    versions |= {version for (version,) in connection.execute(_VERSIONS, [list(GAPS)]).fetchall()}
     return max(versions, key=lambda text: (not version_key(text).is_prerelease, version_key(text)), default="")
 
 
@@ -206,7 +211,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     """
     verdicts = entries(store)
     with store.read() as connection:
-        release = newest_release(verdicts, timelines(connection))
+        release = _newest(connection, verdicts)
 
     def other(repo: str, number: int) -> ItemReport | None:
         try:
@@ -232,7 +237,8 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
 
         facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:
-            raise InputError(f"{repo}#{number} is not in the database: `embers mine {number}` fetches it")
+            named = number if repo == DEFAULT_REPO else f"{repo}#{number}"
+            raise InputError(f"{repo}#{number} is not in the database: `embers mine {named}` fetches it")
         queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS, _BISECTED)
         gold, predictions, links, cases, statuses, fix_tests, bisections = (ask(query) for query in queries)
         script = next(map(from_row, ask(_SCRIPT)), None)

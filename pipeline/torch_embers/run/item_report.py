@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 Closable = Literal["yes", "no", "unknown"]
-OCCURS = ("case_occurs", "script_occurs")
+OCCURS = ("case_occurs", "script_occurs", "fix_test_fails")
 """Rules of data/closable.toml that say that the bug is there."""
 _GONE = ("case_gone", "case_not_confirmed", "script_gone")
 
@@ -56,7 +56,7 @@ class Answer:
 
     @property
     def occurs(self) -> bool | None:
-        """Whether the bug is there, by the report's own case or script; None where neither decides.
+        """Whether the bug is there, by the report's own case, script or test of its fix; None where none decides.
 
         Wherever issues that still occur are counted, they are counted by this.
         """

@@ -5,9 +5,8 @@ from __future__ import annotations
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from torch_embers.escaping import markdown, markdown_block, visible
+from torch_embers.escaping import visible
 from torch_embers.extract.script import NoScript, Script
-from torch_embers.run.matrix import span
 from torch_embers.run.script import LONGEST_LINE
 from torch_embers.timeline.sentence import sentence
 
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 
 SHOWN_CHANGES = 24
 """Lines of what differs from the report that are shown."""
-PASTED_LINES = 200
-"""Lines of a script in a text to paste, where it is folded."""
 LONGEST_CELL = 160
 LONGEST_ENDING = 24
 UNCONFIRMED = "?"
@@ -52,27 +49,6 @@ def changes(script: Script) -> list[str]:
             lines += [f"- {line}" for line in change.before.splitlines()]
             lines += [f"+ {line}" for line in change.after.splitlines()]
     return _bounded(lines, SHOWN_CHANGES)
-
-
-def folded(script: Script | NoScript | None, timeline: Timeline | None) -> list[str]:
-    """Markdown to paste below the sentence: a folded table of the segments, and the folded script."""
-    lines = []
-    if timeline:
-        lines += ["<details><summary>On which releases</summary>", ""]
-        lines += ["| PyTorch | ends with | runs | beside the report | what was seen |", f"|{' --- |' * 5}"]
-        for segment in timeline.segments:
-            shown = segment.shown if segment.match == "other" else segment.evidence or segment.shown
-            cells = (span(segment.versions), ending(segment), str(segment.runs), MATCHES[segment.match], shown)
-            lines.append(f"| {' | '.join(markdown(cell, LONGEST_CELL) for cell in cells)} |")
-        lines += ["", f"Environment: {markdown(timeline.environment, LONGEST_CELL)}", "", "</details>", ""]
-    if isinstance(script, Script):
-        lines += ["<details><summary>The script, and what differs from the report</summary>", ""]
-        code = [f"# {command(script)}"] * bool(script.environment) + script.code.splitlines()
-        lines.append(markdown_block("\n".join(_bounded(code, PASTED_LINES)), "python"))
-        if script.changes:
-            lines += ["", markdown_block("\n".join(changes(script)), "diff")]
-        lines += ["", "</details>", ""]
-    return lines
 
 
 def ending(segment: Segment) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from torch_embers.store.status import Status
 
 HEADINGS = {
-    "answers": "Issues of which something ran, by what the tracker says",
     "items": "Items",
     "labels": "Labels (items with a class)",
     "cases": "Cases",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.store import schema
@@ -69,11 +69,7 @@ Rows = list[dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything that `embers status` shows: rows as mappings, times in UTC without offset.
-
-    Attributes:
-        answers: how many issues may be closed and of how many the bug still occurs; whoever asks for it fills it in.
-    """
+    """Everything that `embers status` shows: rows as mappings, times in UTC without offset."""
 
     path: Path
     size: int
@@ -87,7 +83,6 @@ class Status:
     statuses: Rows
     sources: Rows
     cursors: Rows
-    answers: Rows = field(default_factory=list)
 
 
 def status(store: Store) -> Status:
