@@ -68,10 +68,11 @@ def add_timeline(
     segments: Sequence[Segment],
     script: Script = SCRIPT,
     provenance: str = "own",
+    environment: str = "e",
 ) -> None:
     """Write the segments of an item."""
     same = {"repo": repo, "number": number, "script": script.hash, "device": script.device or None}
-    same |= {"environment": "e", "provenance": provenance, "decided_at": NOON}
+    same |= {"environment": environment, "provenance": provenance, "decided_at": NOON}
     made = [asdict(one) | {"versions": list(one.versions), "place": place} for place, one in enumerate(segments)]
     rows.append(connection, "timelines", [one | same for one in made])
 

@@ -14,13 +14,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from helpers.escaping import assert_harmless_markdown
-from helpers.timeline_rows import CRASH, GAP, SCRIPT, crashed, ended, raised
+from helpers.timeline_rows import CRASH, GAP, REPO, SCRIPT, add_timeline, crashed, ended, put, raised
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.extract.script import Change, Script
 from torch_embers.judgements import Reading, readings_of
 from torch_embers.repro import shipped_verdicts
 from torch_embers.repro.case import shipped
 from torch_embers.run import closable, paste
+from torch_embers.run.item_evidence import answered, report_of
 from torch_embers.run.item_report import ItemReport
 from torch_embers.run.matrix import Entry
 from torch_embers.run.script import script_of
@@ -209,6 +210,64 @@ def test_a_duplicate_may_be_closed_where_the_other_is_open_and_still_occurs(
     unknown = closable.closable(report({}, duplicate_of=9), "2.2.2", lambda *_: None)
     assert unknown is not None
     assert unknown.because == "it is called a duplicate of #9"
+
+
+def test_an_issue_that_was_opened_again_is_no_duplicate_by_an_older_comment() -> None:
+    other = replace(report({"own": "YYY"}, state="open"), number=8)
+    named = [{"repo": "a/b", "number": 8, "kinds": [{"relation": "duplicates", "inward": False}]}]
+    item = replace(report({}, state="open", reopened=True), links=named)
+    made = closable.closable(item, "2.2.2", lambda *_: other)
+    assert made is not None
+    assert (made.rule, made.canonical) == ("nothing", None)
+
+
+def test_an_item_is_asked_of_the_newest_release_that_it_ran_on_where_most_did_not() -> None:
+    made = closable.closable(report({"own": "YYY"}), "2.1.2", lambda *_: None)
+    assert made is not None
+    assert made.because == "it still occurs on 2.2.2, although it was closed as fixed"
+    older = closable.closable(report({"own": "YY "}), "2.1.2", lambda *_: None)
+    assert older is not None
+    assert older.because == "it still occurs on 2.1.2, although it was closed as fixed"
+
+
+GONE = (crashed("2.2.2"), ended("2.15.0"))
+
+
+@pytest.mark.parametrize(
+    ("own", "shipped", "rule"),
+    [
+        # the one that reaches the newest release, own before shipped, what occurs before what does not
+        ([("e", (crashed("2.2.2"),))], GONE, "script_gone"),
+        ([("e", (crashed("2.15.0"),))], GONE, "script_occurs"),
+        ([("e", GONE)], (crashed("2.15.0"),), "script_gone"),
+        ([("e", GONE), ("f", (crashed("2.15.0"),))], (), "script_occurs"),
+        ([("e", (crashed("2.2.2"), replace(GAP, versions=("2.15.0",))))], GONE, "script_gone"),
+        ([("e", (crashed("2.10.0"),))], (crashed("2.9.1"),), "not_on_newest"),
+    ],
+)
+def test_of_several_runs_of_a_script_the_newest_release_decides(
+    tmp_path: Path, own: Any, shipped: Sequence[Segment], rule: str
+) -> None:
+    database = tmp_path / "e.duckdb"
+    for number in (1, 2, 3, 4):
+        put(database, number, [crashed("2.15.0")], code=f"print({number})\n")
+    put(database, 7, shipped, provenance="shipped")
+    with Store(database).writer("test") as writer, writer.transaction() as connection:
+        for environment, segments in own:
+            add_timeline(connection, REPO, 7, segments, environment=environment)
+    made = report_of(Store(database), REPO, 7)
+    assert made.answer is not None
+    assert made.answer.rule == rule
+    assert answered(Store(database))[REPO, 7].answer == made.answer
+
+
+def test_one_run_on_a_newer_release_takes_no_answer_from_the_others(tmp_path: Path) -> None:
+    database = tmp_path / "e.duckdb"
+    for number in (1, 2, 3):
+        put(database, number, [crashed("2.15.0")], code=f"print({number})\n")
+    put(database, 4, [crashed("2.15.0"), ended("2.16.0")], code="print(4)\n")
+    said = {number: one.answer and one.answer.rule for (_, number), one in answered(Store(database)).items()}
+    assert said == {1: "script_occurs", 2: "script_occurs", 3: "script_occurs", 4: "script_gone"}
 
 
 def test_an_answer_for_a_closed_issue_says_what_its_closing_promised() -> None:

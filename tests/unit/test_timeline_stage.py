@@ -156,7 +156,7 @@ def test_the_newest_runs_decide_between_two_environments(crashed: Path) -> None:
     derived(crashed)
     script = of(crashed, 5).script
     for environment, day in (("a", "2025-01-01"), ("z", "2026-12-01")):
-        observe(crashed, script, {"2.4.1": CRASH}, environment=environment, ran_at=day)
+        observe(crashed, script, {"2.10.0": ERROR}, environment=environment, ran_at=day)
         derived(crashed)
         assert of(crashed, 5).environment == ("e" if environment == "a" else "z")
 

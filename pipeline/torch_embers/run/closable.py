@@ -63,12 +63,13 @@ def closable(report: ItemReport, release: str, lookup: Callable[[str, int], Item
 
     Args:
         report: all that is known of it.
-        release: the newest release that anything ran on; what ran on older ones alone decides nothing.
+        release: that most ran on; an item that ran on a newer one is asked of that, and older ones decide nothing.
         lookup: what is known of another item, for the one that this is a duplicate of; None where nothing is.
     """
     if report.facts.get("kind") == "pull":
         return None
     number = _canonical(report)
+    release = _release(report, release)
     facts = dict(_facts(report, release, lookup, number))
     rule = next(rule for rule in rules() if rule.name in facts)
     words = {"number": report.number, "release": release} | facts[rule.name]
@@ -97,10 +98,23 @@ def _closing(report: ItemReport) -> dict[str, str]:
     return {"closing": _CLOSED.get(report.facts.get("disposition") or "", "") if is_closed else ""}
 
 
+def _release(report: ItemReport, release: str) -> str:
+    """The newest release that the item is asked of: ``release``, or a newer one on which it ran."""
+    segments = report.timeline.segments if report.timeline else ()
+    ran = {entry.build for entry in report.verdicts if entry.verdict != "untestable"}
+    ran.update(version for segment in segments if segment.ending not in GAPS for version in segment.versions)
+    return max((release, *(build for build in ran if not version_key(build).is_prerelease)), key=version_key)
+
+
 def _canonical(report: ItemReport) -> int | None:
-    """The item of this repository that this one is said to be a duplicate of."""
+    """The item of this repository that this one is said to be a duplicate of.
+
+    An issue that was opened again is one that its readers keep: only what closed it counts.
+    """
     if (number := report.facts.get("duplicate_of")) is not None:
         return int(number)
+    if report.facts.get("reopened"):
+        return None
     named = [
         link["number"]
         for link in report.links
@@ -122,7 +136,8 @@ def _duplicate(
     if other is None or other.facts.get("kind") == "pull":
         yield "duplicate", {"canonical": named}
         return
-    own = dict((*_of_cases(other, release), *_of_script(other, release), *_of_fix_tests(other, release)))
+    newest = _release(other, release)
+    own = dict((*_of_cases(other, newest), *_of_script(other, newest), *_of_fix_tests(other, newest)))
     state = other.facts.get("state")
     if state == "open" and not own.keys().isdisjoint(OCCURS):
         yield "duplicate_of_what_occurs", {"canonical": named}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _FACTS = """
 SELECT title, i.kind, state, state_reason, created_at, i.closed_at, author, labels,
        (SELECT any_value(summary) FROM catalog c WHERE c.repo = i.repo AND c.number = i.number) AS summary,
+       EXISTS (FROM events e WHERE e.repo = i.repo AND e.number = i.number AND e.type = 'reopened') AS reopened,
        d.disposition, d.evidence AS closing_evidence, d.evidence_kind AS closing_kind,
        d.evidence_ref AS closing_reference, d.duplicate_of,
        c.closed_by, c.closing_repo, c.closing_number, c.closing_sha, c.closing_comment
@@ -40,7 +41,7 @@ WHERE repo = $repo AND number = $number
 """
 _UNMINED = """
 SELECT '(not mined yet)' AS title, NULL AS kind, NULL AS state, NULL AS state_reason, NULL AS created_at,
-       NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, NULL AS disposition,
+       NULL AS closed_at, NULL AS author, NULL AS labels, NULL AS summary, false AS reopened, NULL AS disposition,
        NULL AS closing_evidence, NULL AS closing_kind, NULL AS closing_reference, NULL AS duplicate_of,
        NULL AS closed_by, NULL AS closing_repo,
        NULL AS closing_number, NULL AS closing_sha, NULL AS closing_comment
@@ -114,7 +115,8 @@ FROM statuses WHERE $repo IS NULL OR repo = $repo AND number = $number ORDER BY 
 """
 
 _DECIDED = """
-SELECT i.repo, i.number, i.kind, i.title, i.state, d.disposition, d.duplicate_of
+SELECT i.repo, i.number, i.kind, i.title, i.state, d.disposition, d.duplicate_of,
+       EXISTS (FROM events e WHERE e.repo = i.repo AND e.number = i.number AND e.type = 'reopened') AS reopened
 FROM items i LEFT JOIN item_dispositions d USING (repo, number)
 WHERE i.deleted_at IS NULL AND (d.duplicate_of IS NOT NULL OR (i.repo, i.number) IN (
     SELECT (repo, number) FROM case_items UNION SELECT (repo, number) FROM timelines
@@ -126,7 +128,10 @@ _DUPLICATES = """
 SELECT DISTINCT repo, number, target_number, [{relation: relation, inward: false}] AS kinds
 FROM links WHERE relation = 'duplicates' AND number IS NOT NULL AND target_repo = repo
 """
-_VERSIONS = "SELECT DISTINCT unnest(versions) FROM current_timelines WHERE NOT list_contains(?, ending)"
+_RELEASES = """
+SELECT version, count(*) FROM (SELECT unnest(versions) AS version FROM current_timelines WHERE NOT list_contains(?, ending))
+GROUP BY ALL
+"""
 _SCRIPTS = """
 SELECT s.* FROM scripts s SEMI JOIN (SELECT repo, number FROM case_items UNION SELECT repo, number FROM timelines) r
 USING (repo, number)
@@ -147,7 +152,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
         own = {(one.repo, one.number): placed(one, words) for one in timelines(connection)}
         facts = {(row["repo"], row["number"]): row for row in _ask(connection, _DECIDED)}
         links = _by_item(_ask(connection, _DUPLICATES))
-        release = _newest(connection, verdicts_of_all)
+        release = _reference(connection, verdicts_of_all)
     by_case: dict[str, list[Entry]] = defaultdict(list)
     for entry in verdicts_of_all:
         by_case[entry.case].append(entry)
@@ -177,11 +182,16 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     }
 
 
-def _newest(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry]) -> str:
-    """The newest release that any case or script ran on; pre-releases count where nothing else ran."""
-    versions = {entry.build for entry in verdicts}
-    versions |= {version for (version,) in connection.execute(_VERSIONS, [list(GAPS)]).fetchall()}
-    return max(versions, key=lambda text: (not version_key(text).is_prerelease, version_key(text)), default="")
+def _reference(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry]) -> str:
+    """The newest release on which at least half as many cases and scripts ran as on any.
+
+    One run on a newer release takes no answer from the others; pre-releases count where nothing else ran.
+    """
+    ran = Counter(dict(connection.execute(_RELEASES, [list(GAPS)]).fetchall()))
+    ran.update(build for _, build in {(entry.case, entry.build) for entry in verdicts})
+    ran = Counter({build: n for build, n in ran.items() if not version_key(build).is_prerelease}) or ran
+    often = [build for build, n in ran.items() if 2 * n >= max(ran.values())]
+    return max(often, key=version_key, default="")
 
 
 def _by_item(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
@@ -211,7 +221,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     """
     verdicts = entries(store)
     with store.read() as connection:
-        release = _newest(connection, verdicts)
+        release = _reference(connection, verdicts)
 
     def other(repo: str, number: int) -> ItemReport | None:
         try:

@@ -9,12 +9,10 @@ WITH shown AS (
     SELECT t.repo, n.number::BIGINT AS number, ['fix_test'] AS origins
     FROM fix_tests t JOIN fix_test_classes k USING (name), unnest(t.same) AS n(number)
     WHERE k.validated_before IS NOT NULL GROUP BY ALL
-), timed AS ( -- what the script of the report does: own runs before shipped ones, the newest, as timeline/stored.py; no gaps,
-           -- and nothing of a report about an accelerator, whose script ran on the CPU
+), timed AS ( -- what the script of the report does; no gaps, and nothing of a report about an accelerator, whose script ran on the CPU
     SELECT repo, number, list({versions: versions, ending: ending, what: what, runs: runs, confirmed: confirmed, match: match,
                                flip: flip, at_fix: at_fix} ORDER BY place) AS segments
-    FROM (FROM current_timelines QUALIFY dense_rank() OVER (
-        PARTITION BY repo, number ORDER BY decided_at DESC, environment, script) = 1)
+    FROM current_timelines
     WHERE ending NOT IN ('lacks_api', 'cannot_run') AND device IS NULL GROUP BY ALL
 ), stated AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL

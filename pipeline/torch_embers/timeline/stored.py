@@ -30,10 +30,8 @@ SELECT t.repo, t.number, t.script, t.environment, coalesce(t.device, s.device, '
        t.versions, t.ending, t.what, t.shown, t.runs, t.confirmed, t.match, t.evidence, t.flip, t.at_fix
 FROM current_timelines t LEFT JOIN scripts s USING (repo, number, script)
 WHERE $repo IS NULL OR t.repo = $repo AND t.number = $number
-QUALIFY dense_rank() OVER (PARTITION BY t.repo, t.number ORDER BY t.decided_at DESC, t.environment, t.script) = 1
 ORDER BY t.repo, t.number, t.place
 """
-"""Of each item one timeline, of the script that its report gives now: own before shipped, then the newest."""
 _WRITTEN = f"""
 SELECT {", ".join(f"t.{name}" for name in _FACTS)},
        concat_ws(', ', e.device, e.processor, e.capability, e.system), strftime(t.decided_at, '%Y-%m-%d')

@@ -1,7 +1,7 @@
--- What does the script of each report do on which builds? Own runs of a report go before shipped ones.
+-- What does the script of each report do on which builds? One timeline a report, that reaches the newest release; own before shipped.
 SELECT
     repo, number, script, environment, device, place, versions, ending, file_names(what) AS what,
     runs, confirmed, match, flip, at_fix, decided_at, provenance
 FROM current_timelines
 ANTI JOIN gone USING (repo, number)
-ORDER BY repo, number, environment, place
+ORDER BY repo, number, place
