@@ -242,6 +242,7 @@ def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() ->
 
 
 MHA, PADDING = "pt41508_mha_bucketed_mask_gradient", "pt41508_mha_padding_gradient"
+GELU = "pt185770_gelu_infinity"
 LOGSUMEXP, COLUMN = "pt31829_logsumexp_gradient", "pt76891_subtract_own_column"
 NORMALIZE, REDUCE = "pt32137_normalize_half_zero", "scatter_reduce_mean_half"
 EMBEDDING, PUT = "embedding_gradient_low_precision", "pt156173_index_put_accumulate_low_precision"
@@ -353,6 +354,25 @@ HIDDEN = "s + z.masked_fill(m, float('-inf'))"
         (HEAD + "x = torch.rand(9, 3)\nx -= x[:, :1]", COLUMN, "high"),
         (HEAD + "def f(x: torch.Tensor): x.div_(x[:, 0, None])", COLUMN, "high"),
         (HEAD + "x = torch.rand(9, 3)\nx -= x[:, -1:]", COLUMN, "possible"),
+        # what takes infinity, the overlap, the gradient or the device away
+        (HEAD + "F.gelu(torch.full((4,), torch.inf))", GELU, "high"),
+        (HEAD + "F.gelu(input=torch.full((4,), torch.inf))", GELU, "high"),
+        (HEAD + "F.gelu(torch.full((4,), torch.inf), approximate='tanh')", GELU, "possible"),
+        (HEAD + "x = torch.full((4,), torch.inf)\nF.gelu(x.masked_fill(torch.isinf(x), 0.0))", GELU, "possible"),
+        (HEAD + "x = torch.full((4,), torch.inf)\nF.gelu(torch.where(torch.isinf(x), y, x))", GELU, "possible"),
+        (HEAD + "F.gelu(torch.where(m, y, torch.inf))", GELU, "high"),
+        (HEAD + "x = torch.tensor([1.0, torch.inf])\nF.gelu(x[x != torch.inf])", GELU, "possible"),
+        (HEAD + "F.nll_loss(x.permute(0, 1, 2, 3), y)", NLL, "possible"),
+        (HEAD + "torch.diagonal_scatter(x.unfold(0, 2, 1), y)", "diagonal_scatter_overlapping", "high"),
+        (HEAD + "torch.diagonal_scatter(x.unfold(0, 2, 2), y)", "diagonal_scatter_overlapping", "possible"),
+        (HEAD + f"torch.set_grad_enabled(False)\ntorch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "possible"),
+        (HEAD + f"with torch.set_grad_enabled(False): torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "possible"),
+        (HEAD + f"with torch.set_grad_enabled(True): torch.logsumexp({HIDDEN}, 1)", LOGSUMEXP, "high"),
+        (HEAD + "d = torch.device('cuda:1')\ntorch.rand(3, device=d).expand(3, 3).median(1)", MEDIAN, "possible"),
+        (HEAD + "x = torch.zeros(4, 4).half()\nx.index_add_(0, i, y)", "index_add_vector_low_precision", "high"),
+        (HEAD + "x.half().index_add_(0, torch.arange(4), y)", "index_add_vector_low_precision", "possible"),
+        (HEAD + "F.pad(x, (1, -1), mode='circular')", "pt176254_circular_pad_mixed_signs", "high"),
+        (HEAD + "F.pad(x, (1, 1, -1, -1), mode='circular')", "pt176254_circular_pad_mixed_signs", "possible"),
         *(
             (f"{HEAD}x.bfloat16()\nx.byte()\ntorch.half, torch.uint8\n{line.format(operand)}", case, near)
             for line, case in (
@@ -396,6 +416,7 @@ def test_long_expressions_and_many_calls_are_read_in_time_that_grows_with_them()
     assert len(shown_in(ast.parse(f"y = {long}\n" + "f(1, 'a')\n" * 300))) == 299
 
 
+ENDLESS = '{"findings": [{"case": "", "confidence": "", "file": "", "code": "", "count": 1e999}]}'
 MEETS = "loss = torch.logsumexp(x + y.masked_fill(m, -torch.inf), 1)"
 DAY = date(2026, 11, 27)
 
@@ -450,6 +471,13 @@ def test_a_comment_ignores_its_line_until_its_day_and_counts_again_afterwards(tm
     assert any(
         line.startswith("expired: ") and "x.py:2" in line and "2026-11-26" in line for line in formats.lines(done)
     )
+    late = audited(tmp_path, f"import torch\n{line} until 2026-11-26, see the notes\n")
+    assert command.reaches(late, "high"), "words behind the day change nothing"
+    many = MEETS.replace("1)", "1,  # embers: ignore[31829] rows have a key\n)")
+    for spread in (many, MEETS.replace(", 1)", ",\n 1\n)  # embers: ignore[31829] rows have a key")):
+        assert not command.reaches(audited(tmp_path, f"import torch\n{spread}\n"), "high"), "on any line of it"
+    above = f"# embers: ignore[31829] of the line below\n# embers: ignore rules are in the guide\n{MEETS}\n"
+    assert command.reaches(audited(tmp_path, f"import torch\n{above}"), "high")
     other = audited(tmp_path, f"import torch\n{MEETS}  # embers: ignore[median_expanded] of another bug\n")
     assert command.reaches(other, "high")
     assert command.reaches(audited(tmp_path, f"import torch\ny = '# embers: ignore[31829]'; {MEETS}\n"), "high")
@@ -479,9 +507,14 @@ def test_what_is_in_a_baseline_does_not_count_wherever_its_line_moves(tmp_path: 
     (finding,) = audited(tmp_path, f"{moved}    {MEETS}\n", baseline=path).findings
     assert [place.line for place in finding.places] == [6], "one more of the same"
     assert command.reaches(audited(tmp_path, f"import torch\nz = {MEETS}\n", baseline=path), "high")
+    assert command.write_baseline(audited(tmp_path, moved, baseline=path), path) == 1, "it stays accepted"
+    possible = audited(tmp_path, "import torch\nx = y\ntorch.median(x, 1)\n")
+    assert command.write_baseline(possible, path) == len(possible.findings) == 1
+    worse = audited(tmp_path, "import torch\nx = y.expand(3, 4)\ntorch.median(x, 1)\n", baseline=path)
+    assert command.reaches(worse, "high"), "what was possible and now is sure"
 
 
-@pytest.mark.parametrize("text", [None, "[]", "{", '{"findings": [1]}', "[" * 200_000])
+@pytest.mark.parametrize("text", [None, "[]", "{", '{"findings": [1]}', "[" * 200_000, ENDLESS])
 def test_a_baseline_that_cannot_be_read_is_refused(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "baseline.json"
     if text is not None:
@@ -502,3 +535,14 @@ def test_a_file_whose_encoding_is_none_of_a_text_is_one_line_and_the_rest_goes_o
     assert [path.name for path in done.unread] == ["odd.py"]
     assert "\n" not in done.unread[tmp_path / "odd.py"]
     assert done.high
+
+
+def test_a_name_that_is_no_text_is_written_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"a\xff.py")
+    Path(name).write_text(f"import torch\n{MEETS}\n", encoding="utf-8")
+    for where in (".", str(tmp_path)):
+        done = command.audit([where], "2.15.0")
+        assert "a%FF.py" in json.dumps(formats.sarif(done))
+        command.write_baseline(done, Path("b.json"))
+        assert not command.audit([where], "2.15.0", accepted=command.Accepted(baseline=Path("b.json"))).high

@@ -40,6 +40,7 @@ PYTHON_MAGICS = frozenset({"time", "timeit", "capture", "prun"})
 """Magics of a whole cell whose text is Python."""
 SWITCHED_OFF = ("enabled", OFF)
 """A context such as autocast with this argument brings nothing that a bug needs."""
+OPTION = "--ignore"
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _NOTEBOOK_COMMAND = re.compile(r"^(\s*)(?:[%!?].*|[\w.][\w., ]*=\s*[%!].*|[\w.]+\?{1,2}\s*)$")
 """A line that IPython takes: a magic, a command of the shell, also with its output kept, or a question."""
@@ -224,7 +225,7 @@ def audit_texts(
             if path not in apart:
                 by_name.setdefault(call.name, []).append((path, call))
         met = [finding for bug in told for finding in _findings(bug, index, arguments, by_name)]
-    lines = {path: text.splitlines() for path, text in (texts or {}).items()}
+    lines = {path: text.split("\n") for path, text in (texts or {}).items()}
     counted, ignored, expired = _accepted(met, texts or {}, lines, accepted or Accepted())
     return Audited(
         asked=version,
@@ -255,20 +256,20 @@ def _accepted(
         case, kept = finding.bug.case.name, []
         for place in finding.places:
             comment = comments[place.file].get(place.line)
-            reason = "--ignore" if case in accepted.cases else ""
+            reason = OPTION if case in accepted.cases else ""
             if comment and case in comment.cases:
                 if comment.until is None or comment.until >= today:
                     reason = comment.reason
                 else:
                     expired.append(f"{place.file}:{place.line}: the comment that ignores {case} ended {comment.until}")
-            in_source = bool(reason) and reason != "--ignore"
+            in_source = bool(reason) and reason != OPTION
             if not reason and known is not None and accepted.baseline:
-                found = ignores.key(case, place, lines, accepted.baseline)
+                found = ignores.key(case, finding.confidence, place, lines, accepted.baseline)
                 if known[found] > 0:
                     known[found] -= 1
                     reason = f"in {accepted.baseline.name}"
             if reason:
-                ignored.append(Ignored(case, place, reason, in_source))
+                ignored.append(Ignored(case, finding.confidence, place, reason, in_source))
             else:
                 kept.append(place)
         if kept or not finding.places:
@@ -277,13 +278,15 @@ def _accepted(
 
 
 def write_baseline(done: Audited, path: Path) -> int:
-    """Write what was found as a baseline; the number of places.
+    """Write what was found, and what an older baseline accepted, as a baseline; the number of places.
 
     Raises:
         InputError: the file cannot be written.
     """
-    places = [(finding.bug.case.name, place) for finding in done.findings for place in finding.places]
-    return ignores.write_baseline(path, (ignores.key(case, place, done.lines, path) for case, place in places))
+    places = [(one.bug.case.name, one.confidence, place) for one in done.findings for place in one.places]
+    accepted = [one for one in done.ignored if not one.in_source and one.reason != OPTION]
+    places += [(one.case, one.confidence, one.place) for one in accepted]
+    return ignores.write_baseline(path, (ignores.key(*found, done.lines, path) for found in places))
 
 
 def _may_have_torch(path: Path, read: Mapping[Path, Uses], unread: Mapping[Path, str]) -> bool:
@@ -334,7 +337,7 @@ def _files(target: str, unread: dict[Path, str]) -> list[Path]:
     path = Path(target)
     if path.is_file():
         return [path]
-    if not path.is_dir():
+    if not target or not path.is_dir():
         path = _package(target)
     if path.is_file():
         return [path]

@@ -13,7 +13,7 @@ where the text shows it. Words of facts:
 - ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
 - ``tensor``, ``numpy``: made by torch, by NumPy; ``cuda``: moved there; ``module:NAME``: an object of torch.nn
 - ``given``: an argument that is not None; ``=1``, ``='mean'``, ``=torch.preserve_format``: a constant
-- ``mixed signs``: a list of constants of both; ``is N``: the very expression of argument N
+- ``mixed signs``: a list of constants with both in one pair; ``distinct``: no number twice; ``is N``: the very expression of argument N
 - ``first column of N``: a view of argument N that is broadcast over it
 """
 
@@ -61,7 +61,7 @@ OPERATORS = {
     **dict.fromkeys(("amin", "gather", "masked_select", "index_add", "scatter_add"), "computes"),
     **dict.fromkeys(("masked_fill", "index_fill", "where", "full", "full_like", "new_full"), "fills"),
     **dict.fromkeys(("nan_to_num", "stack"), "fills"),
-    **dict.fromkeys(("isnan", "isfinite", "logical_not", "eq", "ne", "lt", "gt", "le", "ge"), "compares"),
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "logical_not", "eq", "ne", "lt", "gt", "le", "ge"), "compares"),
     **dict.fromkeys(DTYPES, "converts"),
 }
 """What operators do to the facts of their tensor: ``copies`` keeps numbers, ``computes`` the dtype."""
@@ -179,6 +179,8 @@ class _Reader:
         elif isinstance(node, ast.Return) and node.value is not None:
             self.returns[self.function] = self.returns.get(self.function, NOTHING) | self.facts(node.value)
         else:
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._sets_gradients(node.value):
+                self.untracked = int(self._turns_off(node.value))
             self._other(node)
 
     def _other(self, node: ast.stmt) -> None:
@@ -205,8 +207,13 @@ class _Reader:
         self.untracked -= off
 
     def _turns_off(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Call) and self._sets_gradients(node):
+            return any(isinstance(part, ast.Constant) and part.value is False for part in node.args)
         called = node.func if isinstance(node, ast.Call) else node
         return bool(dotted(called, self.names) & {"torch.no_grad", "torch.inference_mode"})
+
+    def _sets_gradients(self, node: ast.Call) -> bool:
+        return "torch.set_grad_enabled" in dotted(node.func, self.names)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
         before, depth, outer = self.known, self.depth, self.function
@@ -358,8 +365,8 @@ class _Reader:
         with contextlib.suppress(ValueError):
             value = ast.literal_eval(node)
             made |= {f"={value!r}"}
-            numbers = [each for each in value if isinstance(each, int)]
-            if any(each < 0 for each in numbers) and any(each > 0 for each in numbers):
+            pairs = zip(value[::2], value[1::2], strict=False)
+            if any(isinstance(a, int) and isinstance(b, int) and a * b < 0 for a, b in pairs):
                 made |= {"mixed signs"}
             if value and all(isinstance(each, bool) for each in value):
                 made |= {"bool"}
@@ -376,6 +383,8 @@ class _Reader:
                 if end is not None:
                     self.facts(end)
         kept = owner & (KINDS | INFINITE | {"tensor", "numpy", "cuda", "transposed", "triangular"})
+        if "bool" in index:  # what a mask chooses is mostly what is finite
+            kept -= INFINITE
         return kept | {"strided"} if any(part.step is not None for part in slices) else kept
 
     # ---- calls
@@ -418,7 +427,8 @@ class _Reader:
         arguments = [(place, facts | _is_given(part)) for (place, facts), part in zip(arguments, nodes, strict=False)]
         for word in node.keywords:
             more = _relations(word.value, nodes) | _is_given(word.value)
-            arguments.append((word.arg or "**", keywords[word.arg or "**"] | more))
+            name = "0" if word.arg == "input" and not nodes else word.arg or "**"
+            arguments.append((name, keywords[word.arg or "**"] | more))
         if len(nodes) > 1 and arguments[1:]:
             place, facts = arguments[1]
             arguments[1] = (place, facts | _relations(nodes[1], nodes[:1]))
@@ -500,8 +510,7 @@ def _returned(node: ast.Call, op: str, first: Facts, given: Sequence[Facts], key
         made = _new(op, kept, given, keywords)
     else:
         made = _other(op, first, kept, given, keywords)
-    device = keywords.get("device", NOTHING)
-    return made | {"cuda"} if "cuda" in device or "='cuda'" in device else made
+    return made | {"cuda"} if any("cuda" in fact for fact in keywords.get("device", NOTHING)) else made
 
 
 def _viewed(node: ast.Call, op: str, kept: Facts, layout: Facts) -> Facts:
@@ -510,6 +519,8 @@ def _viewed(node: ast.Call, op: str, kept: Facts, layout: Facts) -> Facts:
     layout -= {"dense"} if does != "views" else NOTHING
     if does == "transposes":
         axes = [ast.unparse(part) for part in node.args[-4:]]
+        if op == "permute" and axes == sorted(axes):
+            return kept | layout
         made = kept | {"channels_last" if op == "permute" and axes == COLUMNS_LAST else "transposed"}
         return made | {"permuted images"} if op == "permute" and len(axes) == len(COLUMNS_LAST) else made
     if does == "converts":
@@ -526,7 +537,10 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
     if op.startswith(("to_sparse_cs", "sparse_cs")):
         return frozenset({op.removeprefix("to_").removesuffix("_tensor"), "tensor"})
     if op in ("unfold", "as_strided") and len(given) > 2:
-        return kept | {"overlapping"}
+        size, step = (_numbers(facts) for facts in given[2:4]) if op == "unfold" and len(given) > 3 else ([], [])  # noqa: PLR2004
+        return kept if size and step and max(size) <= min(step) else kept | {"overlapping"}
+    if op == "device":
+        return frozenset().union(*given)
     made = {
         "contiguous": kept | (_memory_format(keywords) or {"dense"}),
         "cpu": (kept | layout) - {"cuda"},
@@ -539,6 +553,11 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
         "generate_square_subsequent_mask": frozenset({"-inf", "triangular", "float32", "tensor"}),
     }
     return made.get(op, NOTHING)
+
+
+def _numbers(facts: Facts) -> list[int]:
+    """The whole numbers that an argument may be, as far as the text shows."""
+    return [int(fact[1:]) for fact in facts if fact[1:].isdecimal() and fact.startswith("=")]
 
 
 def _memory_format(keywords: Mapping[str, Facts]) -> Facts:
@@ -561,10 +580,14 @@ def _filled(op: str, kept: Facts, layout: Facts, given: Sequence[Facts], keyword
     if op == "nan_to_num":
         return kept - INFINITE
     if op == "where":
-        return (frozenset().union(*given[1:3]) & (KINDS | INFINITE - ADDED)) | {"tensor"} | _triangular(given[:1])
+        made = frozenset().union(*given[1:3]) & (KINDS | INFINITE - ADDED)
+        if any(not facts & INFINITE for facts in given[1:3]):  # one side may be there to replace what is infinite
+            made -= frozenset().union(*(facts & INFINITE for facts in given[1:3] if "tensor" in facts))
+        return made | {"tensor"} | _triangular(given[:1])
     value = frozenset().union(*given[1:], *(keywords.get(name, NOTHING) for name in ("value", "fill_value")))
     if op in ("masked_fill", "index_fill"):
-        return (kept - ADDED) | layout | (value & INFINITE) | {"tensor"} | _triangular(given[1:2])
+        kept -= ADDED if value & INFINITE or not _is_number(value) else INFINITE
+        return kept | layout | (value & INFINITE) | {"tensor"} | _triangular(given[1:2])
     if op == "stack":
         return kept | {"tensor"}
     return ((kept & KINDS) if op != "full" else NOTHING) | (value & INFINITE) | {"tensor"}
@@ -577,6 +600,7 @@ def _triangular(given: Sequence[Facts]) -> Facts:
 def _new(op: str, kept: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     dtype = keywords.get("dtype", NOTHING) & KINDS
     made = frozenset({"tensor"} if op in LIKE or op == "as_tensor" else {"tensor", "dense"}) | dtype
+    made |= {"distinct"} if op == "arange" else NOTHING
     if op in ("tensor", "as_tensor"):
         made |= _infinite(given) | (ADDED if "requires_grad" in keywords else NOTHING)
         made |= frozenset().union(*given) & {"bool"} if not dtype else NOTHING

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
 from torch_embers.repro import case as cases
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from torch_embers.repro.case import Case
 
 FORM = "# embers: ignore[ID] reason until 2027-01-01"
-_COMMENT = re.compile(r"#\s*embers:\s*ignore(?P<rest>.*)")
-_REST = re.compile(r"\[(?P<ids>[^\]]*)\]\s*(?P<reason>.*?)(?:\s*\buntil\s+(?P<until>\S+))?\s*")
+_COMMENT = re.compile(r"#\s*embers:\s*ignore(?P<rest>\s*\[.*|\s*$)")
+_REST = re.compile(r"\s*\[(?P<ids>[^\]]*)\]\s*(?P<reason>.*?)(?:\s*\buntil\s+(?P<until>\d[\d-]*|\S+(?=\s*$)).*)?\s*")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -54,11 +54,13 @@ class Ignored:
     """A place at which a bug can be met and that does not count.
 
     Attributes:
+        confidence: of the finding.
         reason: of the comment; for the others what says so.
         in_source: whether a comment of the code says so.
     """
 
     case: str
+    confidence: str
     place: Place
     reason: str
     in_source: bool
@@ -83,16 +85,28 @@ def _ids(case: Case) -> Iterator[str]:
 
 
 def comments(path: Path, text: str) -> dict[int, Comment]:
-    """The comments of a file by line.
+    """The comments of a file by line; one that stands anywhere in a statement holds on all of its lines.
 
     Raises:
         InputError: one has no reason, names no known bug, or its day is none.
     """
     if "embers:" not in text:
         return {}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    told = [(token.start[0], _COMMENT.search(token.string)) for token in tokens if token.type == tokenize.COMMENT]
-    return {line: _comment(f"{path}:{line}", match["rest"]) for line, match in told if match}
+    found: dict[int, Comment] = {}
+    first, told = 0, None
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        line = token.start[0]
+        if token.type == tokenize.COMMENT:
+            if match := _COMMENT.search(token.string):
+                told = _comment(f"{path}:{line}", match["rest"])
+        elif token.type == tokenize.NEWLINE:
+            found.update(dict.fromkeys(range(first, line + 1), told) if told else {})
+            first, told = 0, None
+        elif token.type != tokenize.NL:
+            first = first or line
+        elif not first:
+            told = None  # on a line of its own
+    return found
 
 
 def _comment(where: str, rest: str) -> Comment:
@@ -109,14 +123,17 @@ def _comment(where: str, rest: str) -> Comment:
     return Comment(frozenset().union(*(named_cases(name, where) for name in ids)), match["reason"], until)
 
 
-Key = tuple[str, str, str]
-"""Case, file as seen from the folder of the baseline, and the text of the line: lines may move."""
+Key = tuple[str, str, str, str]
+"""Case, confidence, file as seen from the folder of the baseline, and the text of the line: lines may move."""
 
 
-def key(case: str, place: Place, texts: Mapping[Path, Sequence[str]], baseline: Path) -> Key:
+_KEY = ("case", "confidence", "file", "code")
+
+
+def key(case: str, confidence: str, place: Place, texts: Mapping[Path, Sequence[str]], baseline: Path) -> Key:
     """How a finding is known again in a baseline file."""
     file = os.path.relpath(place.file, baseline.parent)
-    return case, Path(file).as_posix(), texts[place.file][place.line - 1].strip()
+    return case, confidence, Path(file).as_posix(), texts[place.file][place.line - 1].strip()
 
 
 def read_baseline(path: Path) -> Counter[Key]:
@@ -127,10 +144,10 @@ def read_baseline(path: Path) -> Counter[Key]:
     """
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))["findings"]
-        return Counter({(row["case"], row["file"], row["code"]): int(row["count"]) for row in rows})
+        return Counter({tuple(row[name] for name in _KEY): int(row["count"]) for row in rows})
     except OSError as error:
         raise InputError(f"--baseline {path} cannot be read: {error.strerror}: --write-baseline makes one") from error
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as error:
         raise InputError(f"--baseline {path} is no file that --write-baseline made: make it again") from error
 
 
@@ -141,12 +158,9 @@ def write_baseline(path: Path, found: Iterable[Key]) -> int:
         InputError: the file cannot be written.
     """
     counted = Counter(found)
-    rows: list[dict[str, Any]] = [
-        {"case": case, "file": file, "code": code, "count": count}
-        for (case, file, code), count in sorted(counted.items())
-    ]
+    rows = [dict(zip(_KEY, found, strict=True)) | {"count": count} for found, count in sorted(counted.items())]
     try:
-        path.write_text(json.dumps({"findings": rows}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({"findings": rows}, indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"--write-baseline {path} cannot be written: {error.strerror}: name another file") from error
     return counted.total()
