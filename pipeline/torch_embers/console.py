@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -33,6 +34,12 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Console for messages and progress, so that results can be piped."""
     return Console(stderr=True, highlight=False, emoji=False)
+
+
+def indented(text: str, by: int = 2) -> Padding | str:
+    """Foreign text behind blanks, as one paragraph; on a terminal the lines that it takes are indented alike."""
+    whole = " ".join(text.split())
+    return Padding(plain(whole), (0, 0, 0, by)) if sys.stdout.isatty() else f"{' ' * by}{plain(whole)}"
 
 
 def print_next(text: str) -> None:

@@ -35,7 +35,8 @@ def item_of(text: str, repo: str) -> tuple[str, int] | None:
     number = found["at"] or found["number"]
     if len(number) > 10 or not 0 < int(number) <= _LARGEST_NUMBER:
         raise InputError(f"{text[:40]!r}: no item has this number")
-    return found["home"] or found["repo"] or repo, int(number)
+    home = found["home"] or found["repo"] or repo
+    return (repo if home.lower() == repo.lower() else home), int(number)
 
 
 def item_named(text: str, repo: str) -> tuple[str, int]:

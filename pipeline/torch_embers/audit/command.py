@@ -283,6 +283,7 @@ def write_baseline(done: Audited, path: Path) -> int:
     Raises:
         InputError: the file cannot be written.
     """
+    places: list[tuple[str, str, Place]]
     places = [(one.bug.case.name, one.confidence, place) for one in done.findings for place in one.places]
     accepted = [one for one in done.ignored if not one.in_source and one.reason != OPTION]
     places += [(one.case, one.confidence, one.place) for one in accepted]

@@ -13,7 +13,8 @@ where the text shows it. Words of facts:
 - ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
 - ``tensor``, ``numpy``: made by torch, by NumPy; ``cuda``: moved there; ``module:NAME``: an object of torch.nn
 - ``given``: an argument that is not None; ``=1``, ``='mean'``, ``=torch.preserve_format``: a constant
-- ``mixed signs``: a list of constants with both in one pair; ``distinct``: no number twice; ``is N``: the very expression of argument N
+- ``mixed signs``: a list of constants with both in one pair; ``distinct``: no number twice
+- ``is N``: the very expression of argument N
 - ``first column of N``: a view of argument N that is broadcast over it
 """
 
@@ -537,7 +538,7 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
     if op.startswith(("to_sparse_cs", "sparse_cs")):
         return frozenset({op.removeprefix("to_").removesuffix("_tensor"), "tensor"})
     if op in ("unfold", "as_strided") and len(given) > 2:
-        size, step = (_numbers(facts) for facts in given[2:4]) if op == "unfold" and len(given) > 3 else ([], [])  # noqa: PLR2004
+        size, step = (_numbers(facts) for facts in given[2:4]) if op == "unfold" and len(given) > 3 else ([], [])
         return kept if size and step and max(size) <= min(step) else kept | {"overlapping"}
     if op == "device":
         return frozenset().union(*given)

@@ -138,7 +138,7 @@ def paste(
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste, with every release and the whole scripts; it is never posted."""
-    from torch_embers import settings
+    from torch_embers import console, settings
     from torch_embers.normalize import item_named
     from torch_embers.run import paste, reports
     from torch_embers.run.item_evidence import report_of
@@ -152,3 +152,6 @@ def paste(
         print_json(report.row())
     else:
         typer.echo(text, nl=False)
+        if len(text) > paste.LONGEST_COMMENT:
+            said = f"note: GitHub takes {paste.LONGEST_COMMENT:,} characters, this has {len(text):,}: leave scripts out"
+            console.stderr().print(said)

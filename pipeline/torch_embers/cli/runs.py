@@ -92,7 +92,7 @@ def run(
     All runs are in the sandbox. An item by number: its cases (k of n runs, control, detectable rate), and what the
     script of its report does on all builds.
     """
-    from torch_embers import settings
+    from torch_embers import console, settings
     from torch_embers.run import command, report_scripts
 
     wanted = settings.load(database=database, repo=repo)
@@ -108,33 +108,38 @@ def run(
         if not reports and (named := report_scripts.cases_of(store_at(wanted.database), request.cases, wanted.repo)):
             _run_cases(wanted, replace(request, cases=named), database, json=json)
         _run_reports(wanted, request, numbers if request.cases else None, json=json)
-        return
-    _run_cases(wanted, request, database, json=json)
+    elif (number := _run_cases(wanted, request, database, json=json)) and not json and not apart:
+        console.print_next(
+            f"`embers show {number}` prints all that is known of it, `embers list --matrix` all verdicts"
+        )
 
 
 def _run_reports(wanted: "Settings", request: "RunRequest", numbers: "list[int] | None", *, json: bool) -> None:
-    """Print what the scripts of reports do: each of a few, or a table of all."""
+    """Print the answers for a few items, now that their scripts ran, or a table of the scripts of all reports."""
     from rich.progress import TimeRemainingColumn
 
+    from torch_embers import console
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import report_scripts, show_scripts
+    from torch_embers.run import report_scripts, show
+    from torch_embers.run.item_evidence import report_of
 
     with ProgressBar("running", TimeRemainingColumn(), unit="runs") as progress:
         told = report_scripts.run_reports(store_at(wanted.database), wanted, request, numbers, progress)
     if json:
         print_json([one.row() for one in told])
     elif numbers is None:
-        show_scripts.print_summary(report_scripts.summary(told))
+        show.print_scripts(report_scripts.summary(told))
     else:
-        for one in told:
-            show_scripts.print_told(one)
+        for number in dict.fromkeys(numbers):
+            typer.echo()
+            show.print_answer(report_of(store_at(wanted.database), wanted.repo, number))
+        console.print_next(f"`embers show {numbers[0]}` prints all that is known of it")
 
 
-def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None, *, json: bool) -> None:
-    """Print each verdict as it is reached, and a summary."""
+def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None, *, json: bool) -> int | None:
+    """Print each verdict as it is reached, and a summary; the number of an item of the first case that has one."""
     from rich.progress import TimeRemainingColumn
 
-    from torch_embers import console
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, show
 
@@ -155,10 +160,7 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
                 show.print_summary(command.summary(store, cells))
                 if apart and database is None:
                     typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
-    if numbers := [] if json or apart else [number for cell in cells for _, number in cell.case.issues]:
-        console.print_next(
-            f"`embers show {numbers[0]}` prints all that is known of an item, `embers list --matrix` all verdicts"
-        )
+    return next((number for cell in cells for _, number in cell.case.issues), None)
 
 
 def merge(
@@ -429,7 +431,7 @@ def show_item(
     wanted = settings.load(database=database, repo=repo)
     store = store_at(wanted.database)
     rows = []
-    for place, item in enumerate(item_named(text, wanted.repo) for text in items):
+    for place, item in enumerate(dict.fromkeys(item_named(text, wanted.repo) for text in items)):
         report = report_of(store, *item)
         near = _possible_duplicates(store, *item) if packages.installed("classify") else []
         rows.append(report.row() | {"possible_duplicates": [asdict(hit) for hit in near]})

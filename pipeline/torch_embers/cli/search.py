@@ -31,8 +31,8 @@ def search(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that are nearest to some words, or to an item."""
-    from torch_embers import settings
-    from torch_embers.normalize import item_named
+    from torch_embers import console, settings
+    from torch_embers.normalize import item_named, item_of
     from torch_embers.search import command, show
     from torch_embers.store.listing import ItemFilter
 
@@ -40,6 +40,8 @@ def search(
         repo=repo, state=state, labels=tuple(label or ()), classes=tuple(classes or ()), operator=operator
     )
     store = store_at(database)
+    if not like and (item := item_of(text, settings.load(database=database, repo=repo).repo)):
+        console.stderr().print(f"note: `embers show {item[1]}` prints this item; --like lists what is near to it")
     if like:
         where, number = item_named(text, settings.load(database=database, repo=repo).repo)
         found = command.similar(store, where, number, k, replace(wanted, repo=where))

@@ -7,7 +7,7 @@ import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
-from torch_embers.errors import InputError
+from torch_embers.errors import InputError, NotReachableError
 from torch_embers.json_output import print_json
 
 
@@ -61,7 +61,8 @@ def mine(
     if named := [item for item in items if item is not None]:
         if len(named) < len(items) or refresh is not None or len({home for home, _ in named}) > 1:
             raise InputError("items are fetched by themselves: of one repository, without files and without --refresh")
-        wanted = settings.load(database=database, repo=named[0][0], api_url=api_url, max_wait=max_wait)
+        repo = named[0][0]
+        wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
         paths, refresh = None, ",".join(str(number) for _, number in named)
     request = plan.Request(
         source=source,
@@ -83,6 +84,8 @@ def mine(
 
             if written := shipped.refresh(Store(wanted.database)):
                 console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
+    if missing := plan.not_stored(Store(wanted.database), wanted.repo, [number for _, number in named]):
+        raise NotReachableError(f"{wanted.repo}#{missing[0]} was not fetched: the lines above say why")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")

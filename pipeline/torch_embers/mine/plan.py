@@ -34,7 +34,7 @@ from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from torch_embers.mine.github.client import GitHubClient
@@ -318,3 +318,10 @@ def _unreachable(store: Store, source: RestSource | GraphqlSource, error: NotRea
     report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
     report.links = runner.link_only(store)
     return report
+
+
+def not_stored(store: Store, repo: str, numbers: Sequence[int]) -> list[int]:
+    """Those of some items of a repository that the database does not have."""
+    with store.read() as connection:
+        found = connection.execute("SELECT number FROM items WHERE repo = ?", [repo]).fetchall()
+    return sorted(set(numbers) - {number for (number,) in found})

@@ -129,8 +129,8 @@ SELECT DISTINCT repo, number, target_number, [{relation: relation, inward: false
 FROM links WHERE relation = 'duplicates' AND number IS NOT NULL AND target_repo = repo
 """
 _RELEASES = """
-SELECT version, count(*) FROM (SELECT unnest(versions) AS version FROM current_timelines WHERE NOT list_contains(?, ending))
-GROUP BY ALL
+SELECT version, count(*)
+FROM (SELECT unnest(versions) AS version FROM current_timelines WHERE NOT list_contains(?, ending)) GROUP BY ALL
 """
 _SCRIPTS = """
 SELECT s.* FROM scripts s SEMI JOIN (SELECT repo, number FROM case_items UNION SELECT repo, number FROM timelines) r

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from torch_embers.run.item_report import ItemReport
     from torch_embers.run.matrix import Entry
 
+LONGEST_COMMENT = 65_536
+"""Characters that GitHub takes."""
 LONGEST = 500
 """Characters of a sentence that holds text from outside."""
 MADE_BY = "Made by a program (embers show --paste) from stored runs. Whoever posts it has read it."

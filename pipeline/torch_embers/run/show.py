@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torch_embers.classify.show import HOW
-from torch_embers.console import age, lines, plain, size_text, stderr, stdout, table
+from torch_embers.console import age, indented, lines, plain, size_text, stderr, stdout, table
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script
 from torch_embers.oracles.finding import describe
@@ -23,12 +23,13 @@ from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided
 from torch_embers.run.script import script_of
-from torch_embers.run.status import CONFIRMED
+from torch_embers.run.status import CONFIRMED, WORDS
 from torch_embers.store.show import item_name
 from torch_embers.timeline.model import Segment
 from torch_embers.timeline.sentence import details, strip
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from torch_embers.run.reduction import Reduction
     from torch_embers.run.reduction_sweep import Plan
     from torch_embers.run.reduction_sweep import Reached as Minimized
+    from torch_embers.run.report_scripts import Summary
     from torch_embers.run.watched import Watched
 
 STYLES = {
@@ -160,6 +162,19 @@ def print_summary(done: RunSummary) -> None:
         out.print(done.uncontrolled)
 
 
+def print_scripts(done: Summary) -> None:
+    """Print what came of the scripts of all reports."""
+    out = stdout()
+    out.print(f"{done.scripts} of {done.reports} reports have a script, {done.runnable} run on one of these builds")
+    out.print(f"on the newest build that can run each: {_counted(done.endings)}")
+    out.print(f"found in the report: {_counted(done.matches)}")
+    out.print(f"{done.flips} change their behaviour between two builds")
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "none"
+
+
 def print_matrix(verdicts: Sequence[Entry]) -> None:
     """Print case x build, one mark per verdict; where the terminal is narrow, some builds at a time."""
     out = stdout()
@@ -256,11 +271,10 @@ def print_behaviours(found: Sequence[dict[str, Any]], *, crash_gone: bool, urls:
     out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
-def print_item(report: ItemReport) -> None:
-    """Print all that is known of an item: the answer, its releases, facts, labels, links, evidence; scripts last."""
+def print_answer(report: ItemReport) -> None:
+    """Print of an item what it does on the newest release, whether it may be closed, and all releases in a line."""
     out = stdout()
-    facts = report.facts
-    out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(facts['title'] or '')}")
+    out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(report.facts['title'] or '')}")
     out.print(f"[bold]{plain(headline(report))}[/]")
     if report.answer is not None:
         out.print(f"[bold]{plain(report.answer.sentence)}[/]")
@@ -269,7 +283,13 @@ def print_item(report: ItemReport) -> None:
     out.print()
     for line in _strips(report):
         out.print(line, no_wrap=True)
-    _print_facts(facts)
+
+
+def print_item(report: ItemReport) -> None:
+    """Print all that is known of an item: the answer, its releases, facts, labels, links, evidence; scripts last."""
+    print_answer(report)
+    out = stdout()
+    _print_facts(report.facts)
     _section("Assigned, review, checks", list(review_lines(report.review)))
     _section("Labels", [*map(_gold_line, report.gold), *map(_prediction_line, report.predictions)])
     _section(
@@ -286,7 +306,7 @@ def print_item(report: ItemReport) -> None:
     if report.timeline:
         out.print("\nThe report's script on each release")
         for line in details(report.timeline):
-            out.print(f"  {plain(line)}")
+            out.print(indented(line))
     _print_verdicts(report)
     _section(
         "Tests of merged fixes, one run per release", [line for test in report.fix_tests for line in _fix_test(test)]
@@ -298,6 +318,7 @@ def print_item(report: ItemReport) -> None:
             f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
             + ("" if row["provenance"] == OWN else f" ({row['provenance']})")
             + (", confirmed by a second batch of runs" if row["status"] in CONFIRMED else "")
+            + f": {WORDS[row['status']]}"
             for row in report.statuses
         ],
     )
@@ -307,7 +328,7 @@ def print_item(report: ItemReport) -> None:
         script = case["script"]
         out.print(f"\nScript {plain(script.place)}")
         for line in script.lines():
-            out.print(f"  {plain(line)}")
+            out.print(f"  {plain(line)}", soft_wrap=True)
 
 
 def _strips(report: ItemReport) -> Iterator[str]:
@@ -328,14 +349,14 @@ def _print_verdicts(report: ItemReport) -> None:
     if report.cases:
         out.print("\nCases")
     for case in report.cases:
-        out.print(f"  {plain(' '.join(_case_line(case).split()))}")
+        out.print(indented(_case_line(case)))
         own = [entry for entry in report.verdicts if entry.case == case["name"]]
         for _, of_origin in groupby(own, key=lambda entry: entry.provenance):
             shown = list(of_origin)
             for _, same in groupby(shown, key=lambda entry: entry.verdict):
-                out.print(f"    {plain(_verdict_line(list(same)))}")
+                out.print(indented(_verdict_line(list(same)), 4))
             for place in sorted({entry.place for entry in shown}):
-                out.print(f"    {plain(place)}", style="dim")
+                out.print(indented(place, 4), style="dim")
 
 
 def _print_script(script: Script) -> None:
@@ -343,7 +364,7 @@ def _print_script(script: Script) -> None:
     out = stdout()
     out.print(f"\nScript, from the {plain(script.found_in)} of the report: {plain(command(script))}")
     for line in script_of("", "", script.code).lines():
-        out.print(f"  {plain(line)}")
+        out.print(f"  {plain(line)}", soft_wrap=True)
     changed = changes_of(script)
     if changed:
         out.print("Changed in it")
@@ -447,4 +468,4 @@ def _section(heading: str, lines: Sequence[str]) -> None:
     if lines:
         out.print(f"\n{heading}")
     for line in lines:
-        out.print(f"  {plain(' '.join(line.split()))}")
+        out.print(indented(line))

@@ -47,6 +47,20 @@ Status = Literal[
     "untestable_here",
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
+WORDS: dict[str, str] = {
+    "open_and_occurs": "open, and it occurs",
+    "open_but_absent": "open, and its own case is gone",
+    "closed_but_occurs": "closed as fixed, and it occurs",
+    "declined_occurs": "it occurs, and it was closed without the promise of a fix",
+    "undecided_occurs": "it occurs, but why it was closed is not known, or only another input shows it",
+    "undecided_absent": "it is gone, which says nothing of the item",
+    "fixed": "closed as fixed, and it is gone",
+    "regressed": "it was gone, and is there again",
+    "undecided": "its runs say nothing together",
+    "never_reproduced": "it occurred on no build",
+    "untestable_here": "no case of it can be tested here",
+}
+"""Each in plain words."""
 CONFIRMED: tuple[Status, ...] = ("fixed", "open_but_absent")
 """Claims of an absence: they need a second fresh batch of runs."""
 ABSENT: tuple[Status, ...] = (*CONFIRMED, "undecided_absent")
