@@ -23,7 +23,7 @@ from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.mine.github import presence
 from torch_embers.mine.github.graphql import GraphqlSource
-from torch_embers.mine.github.numbers import RESUMED_WITHIN, NumbersSource
+from torch_embers.mine.github.numbers import RESUMED_WITHIN, ClosingsSource, NumbersSource
 from torch_embers.mine.github.presence import PresenceSource
 from torch_embers.mine.github.replies import Patience, plain_http
 from torch_embers.mine.github.rest import RestSource
@@ -54,6 +54,12 @@ TOKEN_ADVICE = (
 )
 WAITING_TRIES = 6
 """Tries (two a run) after which an item that GitHub cannot give whole is noted and no longer an error."""
+_UNEXPLAINED = """
+SELECT number FROM item_dispositions JOIN items i USING (repo, number)
+WHERE repo = ? AND i.state = 'closed' AND i.kind = 'issue' AND disposition = 'unknown'
+AND NOT EXISTS (FROM events e WHERE e.repo = i.repo AND e.number = i.number AND e.type = 'closed')
+ORDER BY number LIMIT ?
+"""
 _ARCHIVE_HOUR = re.compile(r"\d{4}-\d\d-\d\d-\d{1,2}\.json(\.gz)?$")
 
 
@@ -277,6 +283,8 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
             source = PresenceSource(inner, held)
         progress.expects(inner.totals.all)
         try:
+            if isinstance(inner, RestSource) and (closings := _unexplained(store, inner, live)):
+                runner.mine(store, ClosingsSource(inner, closings), progress=progress, link=False)
             report = runner.mine(store, source, progress=progress)
         except RateLimitError as limit:
             if client.authenticated or live.kind != "auto":
@@ -286,6 +294,18 @@ def _mine_live(settings: Settings, live: _Live, store: Store, progress_of: Progr
         if not client.authenticated:
             report.notes.append(TOKEN_ADVICE)
         return [report, *_check_numbers(store, live, source, report, progress)]
+
+
+def _unexplained(store: Store, source: RestSource, live: _Live) -> list[int]:
+    """Issues that the database shows as closed without an event that says why.
+
+    Without a token they are asked for first, by at most half of what an hour allows; a mine with one reads all events.
+    """
+    if source.client.authenticated or live.kind != "auto" or live.numbers is not None or not store.exists():
+        return []
+    with store.read() as connection:
+        found = connection.execute(_UNEXPLAINED, [source.repo, (source.client.budget or 0) // 2]).fetchall()
+    return [number for (number,) in found]
 
 
 def _check_numbers(store: Store, live: _Live, source: Source, report: Report, progress: Progress) -> Iterator[Report]:

@@ -120,6 +120,36 @@ class NumbersSource:
         return tombstone(self.inner, number, known=number in self.known, location=location)
 
 
+@dataclass(frozen=True, slots=True)
+class ClosingsSource:
+    """Asks why issues were closed: the timeline of each, one request where it is short."""
+
+    inner: RestSource
+    numbers: Sequence[int]
+
+    @property
+    def name(self) -> str:
+        """Name of the source that answers."""
+        return self.inner.name
+
+    @property
+    def repo(self) -> str:
+        """The repository's present name."""
+        return self.inner.repo
+
+    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
+        """Yield one batch per issue that still has a timeline."""
+        del state  # what is left to ask is what has no closing event yet
+        for number in self.numbers:
+            try:
+                base, *more = timeline(self.inner, number)
+            except (NotFoundError, GoneError, MovedError) as error:
+                if isinstance(error, NotFoundError):
+                    self.inner.confirm(error)
+                continue
+            yield finish(base, more, self, self.inner.scope.stream("closings"), json.dumps({"number": number}))
+
+
 def tombstone(source: LiveSource, number: int, *, known: bool, location: str | None = None) -> Page:
     """A page of our own that notes that an item is gone."""
     note = {"number": number, "known": known, "transferred_to": location}
