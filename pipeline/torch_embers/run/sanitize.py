@@ -135,7 +135,8 @@ def summary(done: Sanitized) -> str:
     """How many findings in how many calls; a process that was ended in the middle could not say the second."""
     compared = sum(part["compared"] for part in done.looked.values())
     calls = f"{compared} compared calls" if done.looked else "the calls until the process was ended"
-    return f"{len(done.findings)} findings in {calls}, the script ended with {done.status}"
+    found = f"{len(done.findings)} finding{'s' * (len(done.findings) != 1)}"
+    return f"{found} in {calls}, the script ended with {done.status}"
 
 
 def undecided(looked: Mapping[str, Mapping[str, Any]]) -> list[str]:
