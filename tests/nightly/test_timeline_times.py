@@ -22,10 +22,13 @@ SEEN = (Observation("exception", "RuntimeError", "a b c d e f"), Observation("ok
 
 
 def assert_linear(work: Callable[[int], object]) -> None:
-    def seconds(times: int) -> float:
+    def once(times: int) -> float:
         start = time.process_time()
         work(times)
         return time.process_time() - start
+
+    def seconds(times: int) -> float:
+        return min(once(times) for _ in range(3))  # a busy machine makes single runs slow
 
     assert seconds(20_000) < 40 * seconds(2000) + 0.2
 
