@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -106,7 +105,7 @@ def drop_rights(config: Message) -> None:
             os.setresgid(config["uid"], config["uid"], config["uid"])
             os.setresuid(config["uid"], config["uid"], config["uid"])
         kernel.clear_capabilities()
-    kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    kernel.end_with(config["parent"])
     kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)
     if config["isolate"]:
         landlock.restrict(config)

@@ -7,6 +7,7 @@ import ctypes
 import fcntl
 import os
 import platform
+import signal
 import socket
 import struct
 import sys
@@ -87,6 +88,17 @@ def read_all(descriptor: int) -> bytes:
         parts.append(part)
     os.close(descriptor)
     return b"".join(parts)
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel end this process with its parent, and end at once where that is gone already.
+
+    Args:
+        parent: its number; where it is outside of this pid namespace, the namespace ends with it.
+    """
+    prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    if os.getppid() not in (parent, 0):
+        os._exit(1)
 
 
 def prctl(option: int, first: int = 0) -> None:

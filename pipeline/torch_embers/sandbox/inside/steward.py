@@ -96,6 +96,7 @@ class Steward:
 
     def __init__(self, control: socket.socket, config: Message) -> None:
         self.control, self.config = control, config
+        config["parent"] = os.getpid()
         self.own_pids = seal(config)
         self.zygotes: dict[tuple[str, ...], Zygote] = {}
         self.network = kernel.network_state() if config["isolate"] else b""

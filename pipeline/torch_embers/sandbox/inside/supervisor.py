@@ -53,7 +53,7 @@ def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[
     """
     try:
         if kernel.LINUX:
-            kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+            kernel.end_with(config["parent"])
             if not config["isolate"]:
                 kernel.prctl(kernel.SUBREAPER, 1)
         if config["isolate"]:
@@ -88,6 +88,7 @@ def forked(config: Message, request: Message, pipes: list[tuple[int, int]], scri
 
 def started(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
     """Run the script in a fresh interpreter."""
+    config["parent"] = os.getpid()
     pid = os.fork()
     ends = (pipes[0][1], pipes[1][1], pipes[2][1])
     if not pid:

@@ -152,6 +152,7 @@ def fork_runs(
     """Say what was imported, then take orders. Comes back only in the process of a run."""
     if kernel.LINUX:
         kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    config["parent"] = os.getpid()
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if config["isolate"] else -1
     finalizers.take_over()
     gc.collect()
