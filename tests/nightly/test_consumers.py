@@ -94,9 +94,15 @@ def test_the_datasets_library_loads_every_table_of_the_card(dataset: Path, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("line", "code"), [("torch.logsumexp(x.masked_fill(mask, -torch.inf), 1)", 1), ("torch.logsumexp(x, 1)", 0)]
+    ("line", "code", "said"),
+    [
+        ("loss = torch.logsumexp(x + y.masked_fill(mask, -torch.inf), 1)", 1, "train.py:2"),
+        ("torch.logsumexp(x, 1)", 0, "No high finding in 1 file"),
+    ],
 )
-def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(tmp_path: Path, line: str, code: int) -> None:
+def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(
+    tmp_path: Path, line: str, code: int, said: str
+) -> None:
     work = tmp_path / "work"
     git = Repository(work)
     (work / "train.py").write_text(f"import torch\n{line}\n", encoding="utf-8")
@@ -109,4 +115,4 @@ def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(tmp_pat
     (work / ".pre-commit-config.yaml").write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
     words = ("-m", "pre_commit", "run", "--verbose", "embers-audit")
     outside = {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    assert "train.py:2" in asked(*words, folder=work, code=code, **outside)
+    assert said in asked(*words, folder=work, code=code, **outside)
