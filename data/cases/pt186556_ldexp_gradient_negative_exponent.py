@@ -6,7 +6,7 @@
 # bug_type = "data_type"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = ["2.13.0"]
+# known_bad = ["2.11.0", "2.12.1", "2.13.0"]
 # fixed_in = "2.14.1"
 # signature = "mismatch"
 # oracle = "self"

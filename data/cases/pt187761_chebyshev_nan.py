@@ -8,7 +8,7 @@
 # memory_subtype = "order"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = ["2.9.1", "2.10.0", "2.13.0"]
+# known_bad = ["2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0"]
 # fixed_in = "2.14.1"
 # signature = "mismatch"
 # oracle = "self"
