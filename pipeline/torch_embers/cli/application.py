@@ -115,7 +115,6 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | str]] = {
         "research minimize": runs.minimize,
         "research perf": oracles.perf,
         "research advisories": audit.advisories,
-        "research silent": study.silent,
         "research evaluate": classify.evaluate,
     },
     "Set up": {
@@ -140,12 +139,7 @@ FORMER = {
     "comment": "show --paste",
     "serve": "report --serve-existing",
 }
-NEVER_AT_THE_TOP = ("research silent",)
-FORMER |= {
-    name.split()[1]: name
-    for name in COMMANDS["Study and share"]
-    if name.startswith(("data ", "research ")) and name not in NEVER_AT_THE_TOP
-}
+FORMER |= {name.split()[1]: name for name in COMMANDS["Study and share"] if name.startswith(("data ", "research "))}
 """Former names of commands, and what they are called now."""
 FORMER_UNTIL = "0.3"
 """Release without the former names."""
