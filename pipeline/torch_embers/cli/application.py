@@ -115,6 +115,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | str]] = {
         "research minimize": runs.minimize,
         "research perf": oracles.perf,
         "research advisories": audit.advisories,
+        "research silent": study.silent,
         "research evaluate": classify.evaluate,
     },
     "Set up": {
@@ -139,7 +140,12 @@ FORMER = {
     "comment": "show --paste",
     "serve": "report --serve-existing",
 }
-FORMER |= {name.split()[1]: name for name in COMMANDS["Study and share"] if name.startswith(("data ", "research "))}
+NEVER_AT_THE_TOP = ("research silent",)
+FORMER |= {
+    name.split()[1]: name
+    for name in COMMANDS["Study and share"]
+    if name.startswith(("data ", "research ")) and name not in NEVER_AT_THE_TOP
+}
 """Former names of commands, and what they are called now."""
 FORMER_UNTIL = "0.3"
 """Release without the former names."""

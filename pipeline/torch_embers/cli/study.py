@@ -49,3 +49,23 @@ def study(
         print_json(command.as_table(done))
     else:
         show.print_done(done, out)
+
+
+def silent(
+    out: Annotated[Path | None, typer.Option(help="Also write the rows to this CSV file.")] = None,
+    json: JsonOption = False,
+    database: DatabaseOption = None,
+) -> None:
+    """Count the silent-correctness issues of 2026: what still occurs, and since when."""
+    from torch_embers import console
+    from torch_embers.research import silent_census
+    from torch_embers.run import reports
+
+    found = silent_census.census(store_at(database))
+    if out is not None:
+        reports.write(out, silent_census.as_csv(found).encode())
+    if json:
+        print_json(found)
+    else:
+        for line in silent_census.lines(found):
+            console.stdout().print(console.plain(line))
