@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
+CATALOG = len((ROOT / "data/catalog.jsonl").read_text(encoding="utf-8").splitlines())
+"""Items of the catalog."""
 QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
 """Patience whose pauses a test can afford; the rules are the shipped ones."""
 

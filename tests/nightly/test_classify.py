@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from support import assert_clean_error, rows, run_embers
+from support import CATALOG, assert_clean_error, rows, run_embers
 from torch_embers import packages, resources
 from torch_embers.classify import card
 from torch_embers.classify import model as models
@@ -124,11 +124,11 @@ def labelled(classified_template: Path, tmp_path_factory: pytest.TempPathFactory
 
 def test_a_fresh_machine_gives_every_item_a_label_in_every_scheme_that_applies(labelled: Path) -> None:
     counted = dict(rows(labelled, "SELECT scheme, count(DISTINCT number) FROM predictions GROUP BY ALL"))
-    assert counted["bug_type"] == 550
+    assert counted["bug_type"] == CATALOG
     kinds = "SELECT value, count(*) FROM predictions WHERE scheme = 'bug_type' GROUP BY ALL"
     by_class = dict(rows(labelled, kinds))
     assert counted["memory_type"] == counted["memory_subtype"] == by_class["memory"]
-    assert counted["consequence"] >= 550 - by_class["not_a_bug"]
+    assert counted["consequence"] >= CATALOG - by_class["not_a_bug"]
     levels = rows(labelled, "SELECT DISTINCT confidence FROM predictions ORDER BY ALL")
     assert levels == [("high",), ("low",), ("medium",)]
 

@@ -13,6 +13,7 @@ import pytest
 
 import torch_embers
 from promises.driver import BOTH, RESULTS, as_json, embers, issue, json_lines, refusal, rows, start
+from support import CATALOG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +142,7 @@ def test_json_keys_are_kept(catalog: Path, ran: Path, small: dict[str, str], dat
     printed = embers("list", "--json", "--database", catalog)
     assert printed.isascii()
     listed = json.loads(printed)
-    assert len(listed) == 550
+    assert len(listed) == CATALOG
     assert all({*LIST_KEYS} <= {*item} for item in listed)
     assert all({*RUN_KEYS} <= {*row} for row in as_json("run", *BOTH, "--database", database, **small))
 
@@ -182,7 +183,7 @@ def test_since_when(ran: Path, small: dict[str, str], database: Path) -> None:
 def test_python_gives_the_same(catalog: Path) -> None:
     """The Python API gives the rows of the database as frames, and SQL that reads or writes no other file."""
     db = torch_embers.open(catalog)
-    assert len(db.items()) == 550
+    assert len(db.items()) == CATALOG
     assert (len(db.verdicts()),) == rows(catalog, "SELECT count(*) FROM latest_verdicts")[0]
     assert db.sql("SELECT count(*) AS n FROM gold_labels WHERE scheme = ?", ["bug_type"]).n[0] > 100
     for query in (

@@ -26,6 +26,7 @@ from promises.driver import (
     start,
     with_provenance,
 )
+from support import CATALOG
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,12 +60,12 @@ def mined(database: Path) -> dict[str, list[str]]:
 def test_make_mine_classify_from_nothing(made: Path, catalog: Path) -> None:
     """`make mine classify` fills and labels a database on a machine without token, network, server or GPU."""
     items = rows(catalog, "SELECT count(*), count(DISTINCT (repo, number)) FROM items")
-    assert items == [(550, 550)]
-    assert "550 items labelled" in (made / "printed").read_text(encoding="utf-8")
+    assert items == [(CATALOG, CATALOG)]
+    assert f"{CATALOG} items labelled" in (made / "printed").read_text(encoding="utf-8")
     [(labelled, types)] = rows(
         catalog, "SELECT count(*), count(DISTINCT value) FROM predictions WHERE scheme = 'bug_type'"
     )
-    assert labelled == 550
+    assert labelled == CATALOG
     assert types >= 5
     assert rows(catalog, "SELECT count(*) > 4000 FROM verdicts WHERE provenance = 'shipped'") == [(True,)]
 
