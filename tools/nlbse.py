@@ -2,9 +2,9 @@
 
     .venv/bin/python tools/nlbse.py TRAIN.csv TEST.csv [--encoder NAME_OR_FOLDER]
 
-The files are data/issues_train.csv and data/issues_test.csv of https://github.com/nlbse2024/issue-report-classification (not
-part of this project): 1,500 reports each, a bug, a feature or a question. The ways are compared by five folds of the train
-half; the best of them, and no other, is asked about the test half. Needs the extras classify and train.
+The files are data/issues_train.csv and data/issues_test.csv of https://github.com/nlbse2024/issue-report-classification
+(no part of this project): 1,500 reports each, a bug, a feature or a question. The ways are compared by five folds of the
+train half; the best of them, and no other, is asked about the test half. Needs the extras classify and train.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,7 @@ def main() -> None:
     }
     made = {"folds_of_train": tried, "way": best, "test": score(test, found), "repositories": repos}
     OUT.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
-    print(json.dumps({key: made[key] for key in ("folds_of_train", "way", "test")}, indent=1))
+    sys.stdout.write(json.dumps({key: made[key] for key in ("folds_of_train", "way", "test")}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

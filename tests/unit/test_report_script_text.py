@@ -44,7 +44,9 @@ def test_the_verdict_of_a_case_stays_first_and_the_script_follows_with_its_chang
         "  - x = torch.ones(3).cuda()",
         "  + x = torch.ones(3).to(device)",
     ]
-    assert start > lines.index("  cpu: closed_but_occurs on torch 2.10.0 since 2024-01-01: closed as fixed, and it occurs")
+    assert start > lines.index(
+        "  cpu: closed_but_occurs on torch 2.10.0 since 2024-01-01: closed as fixed, and it occurs"
+    )
 
 
 def test_without_a_script_the_reason_is_the_answer_and_nothing_can_be_pasted(store: Store) -> None:
