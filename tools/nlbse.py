@@ -3,8 +3,8 @@
     .venv/bin/python tools/nlbse.py TRAIN.csv TEST.csv [--encoder NAME_OR_FOLDER]
 
 The files are data/issues_train.csv and data/issues_test.csv of https://github.com/nlbse2024/issue-report-classification
-(no part of this project): 1,500 reports each, a bug, a feature or a question. The ways are compared by five folds of the
-train half; the best of them, and no other, is asked about the test half. Needs the extras classify and train.
+(no part of this project): 1,500 reports each, a bug, a feature or a question. The ways are compared by five folds of
+the train half; the best of them, and no other, is asked about the test half. Needs the extras classify and train.
 """
 
 from __future__ import annotations
