@@ -6,7 +6,7 @@
 # bug_type = "data_type"
 # consequence = "nan_inf"
 # requires = ["cpu"]
-# known_bad = ["2.9.1", "2.10.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
+# known_bad = ["2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0"]
 # signature = "mismatch"
 # oracle = "self"
 # ///

@@ -8,7 +8,7 @@
 # memory_subtype = "miss_lock"
 # consequence = "silent_correctness"
 # requires = ["cpu"]
-# known_bad = ["2.14.1"]
+# known_bad = ["2.5.1", "2.6.0", "2.7.1", "2.14.1"]
 # fixed_in = "2.15.0"
 # signature = "mismatch"
 # oracle = "self"
