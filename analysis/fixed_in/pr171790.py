@@ -1,0 +1,28 @@
+"""A quantized 3-d max pooling must refuse a dilation below one."""
+
+import sys
+
+
+def bug():
+    """Whether the bug is there."""
+    import torch
+
+    x = torch.quantize_per_tensor(torch.rand(1, 2, 6, 6, 6), 0.1, 0, torch.quint8)
+    try:
+        got = torch.ops.quantized.max_pool3d(x, [2, 2, 2], [1, 1, 1], [0, 0, 0], [1, -1, 1], False)
+    except (RuntimeError, NotImplementedError) as error:
+        print(str(error)[:200])
+        if "Could not run" in str(error):
+            raise
+        return "dilation" not in str(error)
+    print(got.shape)
+    return True
+
+
+if __name__ == "__main__":
+    try:
+        code = int(bug())
+    except Exception as error:
+        print("cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0]))
+        code = 125
+    sys.exit(code)

@@ -1,0 +1,28 @@
+"""Compiled max_unpool2d of a channels-last input must have the strides of eager mode, in inductor, too."""
+
+import sys
+
+
+def bug():
+    """Whether the bug is there."""
+    import torch
+
+    def unpool(x, at):
+        return torch.nn.functional.max_unpool2d(x, at, 2)
+
+    x = torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
+    x, at = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    want, got = unpool(x, at), torch.compile(unpool)(x, at)
+    dense = unpool(x.contiguous(), at.contiguous())
+    dense_got = torch.compile(unpool)(x.contiguous(), at.contiguous())
+    print(want.stride(), got.stride(), dense.stride(), dense_got.stride())
+    return (want.stride(), dense.stride()) != (got.stride(), dense_got.stride())
+
+
+if __name__ == "__main__":
+    try:
+        code = int(bug())
+    except Exception as error:
+        print("cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0]))
+        code = 125
+    sys.exit(code)
