@@ -15,7 +15,10 @@ def bug():
             return x * (x.shape[0] / 2), y * 2.0 + 1.5, torch.sym_float(x.shape[0]) * y
 
     exported = torch.export.export(
-        Ratio(), (torch.ones(4, 2), torch.tensor(2.5)), dynamic_shapes={"x": {0: torch.export.Dim("n")}, "f": None}, strict=False
+        Ratio(),
+        (torch.ones(4, 2), torch.tensor(2.5)),
+        dynamic_shapes={"x": {0: torch.export.Dim("n")}, "f": None},
+        strict=False,
     )
     file = io.BytesIO()
     try:

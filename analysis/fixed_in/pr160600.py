@@ -1,4 +1,4 @@
-"""Exports a module with two names for one parameter (strict): the exported module must keep the names of the parameters."""
+"""Exports a module with two names for one parameter: the exported module must keep the names of the parameters."""
 
 import sys
 

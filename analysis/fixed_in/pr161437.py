@@ -14,7 +14,11 @@ def bug():
             self.register_buffer("w", torch.ones(3))
 
         def forward(self, x):
-            return x.reshape(x.shape[0] * 3 // 3, 3) + torch.full((x.shape[0] * 2 - x.shape[0], 1), 2.0) + (self.w + self.w)
+            return (
+                x.reshape(x.shape[0] * 3 // 3, 3)
+                + torch.full((x.shape[0] * 2 - x.shape[0], 1), 2.0)
+                + (self.w + self.w)
+            )
 
     rows = torch.export.Dim("rows", min=2, max=99)
     exported = torch.export.export(Sized(), (torch.ones(4, 3),), dynamic_shapes={"x": {0: rows}})

@@ -12,7 +12,6 @@ def bug():
         start = torch.randn(shape, dtype=torch.float64, requires_grad=True)
         matrix = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
         vector = torch.randn(4, dtype=torch.float64, requires_grad=True)
-        torch.addmv(start, matrix, vector).shape
         try:
             if not torch.autograd.gradcheck(
                 lambda s, m, v: torch.addmv(s, m, v, beta=2, alpha=3), (start, matrix, vector), raise_exception=False

@@ -8,15 +8,19 @@ def bug():
     import torch
 
     x = torch.quantize_per_tensor(torch.rand(1, 2, 6, 6, 6), 0.1, 0, torch.quint8)
-    try:
-        got = torch.ops.quantized.max_pool3d(x, [2, 2, 2], [1, 1, 1], [0, 0, 0], [1, -1, 1], False)
-    except (RuntimeError, NotImplementedError) as error:
-        print(str(error)[:200])
-        if "Could not run" in str(error):
-            raise
-        return "dilation" not in str(error)
-    print(got.shape)
-    return True
+    for dilation in ([1, 1, -1], [1, -1, 1], [-1, 1, 1], [1, 1, 0]):
+        try:
+            got = torch.quantized_max_pool3d(x, [2, 2, 2], [1, 1, 1], [0, 0, 0], dilation, False)
+        except RuntimeError as error:
+            print(dilation, str(error)[:150])
+            if "Could not run" in str(error):
+                raise
+            if "dilation" not in str(error):
+                return True
+        else:
+            print(dilation, got.shape)
+            return True
+    return False
 
 
 if __name__ == "__main__":

@@ -11,7 +11,11 @@ def bug():
     turned = x.permute(2, 0, 1)
     wrong = []
     for name in "fft ifft rfft ihfft hfft irfft fft2 rfft2 irfft2 fftn rfftn irfftn".split():
-        for one in (x, turned, turned.to(torch.complex64) if name not in ("rfft", "ihfft", "rfft2", "rfftn") else x[::2]):
+        for one in (
+            x,
+            turned,
+            turned.to(torch.complex64) if name not in ("rfft", "ihfft", "rfft2", "rfftn") else x[::2],
+        ):
             for options in ({}, {"dim": (0, 1)} if name[-1] in "2n" else {"dim": 0}):
                 f = getattr(torch.fft, name)
                 want, meta = f(one, **options), f(one.to("meta"), **options)

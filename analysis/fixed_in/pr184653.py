@@ -1,28 +1,33 @@
-"""Compiles a function whose globals belong to no module."""
+"""Compiles a function of a module that is not among the known modules."""
 
 import sys
 
 
 def bug():
     """Whether the bug is there."""
+    import types
+
     import torch
 
-    names = {"torch": torch, "factor": 3.0}
-    exec("def scaled(x):\n    return x * factor + helper(x)\ndef helper(x):\n    return x + factor\n", names)
+    made = types.ModuleType("not_registered_here")
+    exec(
+        "factor = 3.0\ndef scaled(x):\n    return x * factor + helper(x)\ndef helper(x):\n    return x + factor\n",
+        made.__dict__,
+    )
 
     def run(x):
-        return names["scaled"](x)
+        return made.scaled(x) + 1
 
     try:
-        got = torch.compile(names["scaled"], backend="eager", fullgraph=True)(torch.ones(1)).item()
+        got = torch.compile(made.scaled, backend="eager", fullgraph=True)(torch.ones(1)).item()
         other = torch.compile(run, backend="eager", fullgraph=True)(torch.ones(1)).item()
-        names["factor"] = 4.0
+        made.factor = 4.0
         changed = torch.compile(run, backend="eager", fullgraph=True)(torch.ones(1)).item()
     except Exception as error:
         print(type(error).__name__, str(error)[:300])
         return True
     print(got, other, changed)
-    return (got, other, changed) != (7.0, 7.0, 9.0)
+    return (got, other, changed) != (7.0, 8.0, 10.0)
 
 
 if __name__ == "__main__":

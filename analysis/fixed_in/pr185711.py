@@ -8,7 +8,11 @@ def bug():
     import torch
 
     found = []
-    for make in (lambda: torch.zeros(2, device="mkldnn"), lambda: torch.empty(2, device="mkldnn"), lambda: torch.ones(2).to("mkldnn")):
+    for make in (
+        lambda: torch.zeros(2, device="mkldnn"),
+        lambda: torch.empty(2, device="mkldnn"),
+        lambda: torch.ones(2).to("mkldnn"),
+    ):
         try:
             make()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Defines a class inside compiled code and uses it."""
+"""Defines a class inside compiled code whose methods use a tensor and an object from around it."""
 
 import sys
 
@@ -7,26 +7,32 @@ def bug():
     """Whether the bug is there."""
     import torch
 
-    def defines(x):
-        class Scale:
-            factor = 3
+    class Holder:
+        n = 4
 
+    def defines(x):
+        y, holder = x * 2, Holder()
+
+        class Scale:
             def __init__(self, extra):
                 self.extra = extra
 
-            def __call__(self, x):
-                return x * self.factor + self.extra
+            def __call__(self, z):
+                return z + y + holder.n + self.extra
 
         return Scale(2)(x)
 
     want = defines(torch.ones(2))
-    try:
-        got = torch.compile(defines, backend="eager")(torch.ones(2))
-        full = torch.compile(defines, backend="eager", fullgraph=True)(torch.ones(2))
-    except Exception as error:
-        print(type(error), str(error)[:300])
-        return True
-    return not torch.equal(want, got) or not torch.equal(want, full)
+    for full in (False, True):
+        torch._dynamo.reset()
+        try:
+            got = torch.compile(defines, backend="eager", fullgraph=full)(torch.ones(2))
+        except Exception as error:
+            print(full, type(error).__name__, str(error)[:300])
+            return True
+        if not torch.equal(want, got):
+            return True
+    return False
 
 
 if __name__ == "__main__":

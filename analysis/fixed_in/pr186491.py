@@ -1,4 +1,4 @@
-"""Compiled code must ask the metaclass whether something is an instance."""
+"""Compiled code must ask the metaclass whether a tensor is an instance."""
 
 import sys
 
@@ -9,27 +9,26 @@ def bug():
 
     class Asks(type):
         def __instancecheck__(cls, one):
-            return getattr(one, "quacks", False)
+            return getattr(one, "ndim", 0) == 2
 
-    class Duck(metaclass=Asks):
+    class Matrix(metaclass=Asks):
         pass
 
-    class Robot:
-        quacks = True
-
-    robot, stone = Robot(), object()
-
     def ask(x):
-        return x + (1 if isinstance(robot, Duck) else 0) + (10 if isinstance(3, Duck) else 0), isinstance(robot, (int, Duck))
+        return x + (10 if isinstance(x, Matrix) else 0)
 
-    want = ask(torch.zeros(1))
-    try:
-        got = torch.compile(ask, backend="eager", fullgraph=True)(torch.zeros(1))
-    except Exception as error:
-        print(type(error).__name__, str(error)[:200])
-        return True
-    print(want, got)
-    return want != got
+    wrong = []
+    for x in (torch.zeros(1), torch.zeros(1, 1)):
+        torch._dynamo.reset()
+        want = ask(x)
+        try:
+            got = torch.compile(ask, backend="eager")(x)
+        except Exception as error:
+            print(type(error).__name__, str(error)[:200])
+            return True
+        wrong.append((want.item(), got.item()))
+    print(wrong)
+    return any(want != got for want, got in wrong)
 
 
 if __name__ == "__main__":

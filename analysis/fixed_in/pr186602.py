@@ -1,4 +1,4 @@
-"""Compiled max_unpool2d of a channels-last input must have the strides of eager mode, in inductor, too."""
+"""max_unpool2d and max_unpool3d under the decompositions of inductor must have the strides of eager mode."""
 
 import sys
 
@@ -7,16 +7,22 @@ def bug():
     """Whether the bug is there."""
     import torch
 
-    def unpool(x, at):
-        return torch.nn.functional.max_unpool2d(x, at, 2)
-
-    x = torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
-    x, at = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
-    want, got = unpool(x, at), torch.compile(unpool)(x, at)
-    dense = unpool(x.contiguous(), at.contiguous())
-    dense_got = torch.compile(unpool)(x.contiguous(), at.contiguous())
-    print(want.stride(), got.stride(), dense.stride(), dense_got.stride())
-    return (want.stride(), dense.stride()) != (got.stride(), dense_got.stride())
+    wrong = []
+    for dims in (2, 3):
+        last = torch.channels_last if dims == 2 else torch.channels_last_3d
+        pool = getattr(torch.nn.functional, "max_pool%dd" % dims)
+        unpool = getattr(torch.nn.functional, "max_unpool%dd" % dims)
+        x, at = pool(torch.randn(2, 3, *[4] * dims), 2, return_indices=True)
+        for layout in (torch.contiguous_format, last):
+            for other in (torch.contiguous_format, last):
+                torch._dynamo.reset()
+                a, b = x.contiguous(memory_format=layout), at.contiguous(memory_format=other)
+                want = unpool(a, b, 2)
+                got = torch.compile(lambda a, b, f=unpool: f(a, b, 2), backend="aot_eager_decomp_partition")(a, b)
+                if want.stride() != got.stride():
+                    wrong.append((dims, layout, other, want.stride(), got.stride()))
+    print(wrong)
+    return bool(wrong)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A device context inside a checkpoint, or a default device that is taken back, must leave no mode behind."""
+"""A checkpoint under a default device, and a default device that is taken back, must leave no mode behind."""
 
 import sys
 
@@ -6,30 +6,27 @@ import sys
 def bug():
     """Whether the bug is there."""
     import torch
-    from torch.utils._device import CURRENT_DEVICE
     from torch.utils.checkpoint import checkpoint
 
-    def depth():
-        return torch._C._len_torch_function_stack()
-
-    def inner(x):
-        with torch.device("meta"):
-            torch.ones(2)
-        return x.sin().exp()
-
+    depth = torch._C._len_torch_function_stack
     before = depth()
-    x = torch.ones(2, requires_grad=True)
-    for _ in range(2):
-        with torch.device("cpu"):
-            out = checkpoint(inner, x, use_reentrant=False)
-        out.sum().backward()
-    first = depth()
     torch.set_default_device("cpu")
-    with torch.device("meta"):
-        torch.set_default_device("cpu")
+    under = depth()
+    x = torch.ones(2, requires_grad=True)
+    with torch.device("cpu"):
+        out = checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False)
+    out.sum().backward()
+    first = depth()
+    for _ in range(2):
+        checkpoint(lambda x: x.sin() * torch.ones(2), x, use_reentrant=False).sum().backward()
+    second = depth()
     torch.set_default_device(None)
-    print(before, first, depth(), CURRENT_DEVICE)
-    return depth() != before or first != before
+    third = depth()
+    torch.set_default_device("cpu")
+    torch.set_default_device("cpu")
+    torch.set_default_device(None)
+    print(before, under, first, second, third, depth())
+    return (first, second, third, depth()) != (under, under, before, before)
 
 
 if __name__ == "__main__":

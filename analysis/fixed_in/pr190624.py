@@ -16,8 +16,14 @@ def bug():
 
     def calls(x):
         found = [
-            tried(lambda: next(3)), tried(lambda: next()), tried(lambda: next(iter([]))), tried(lambda: set(3)),
-            tried(lambda: set(1, 2)), tried(lambda: frozenset(None)), tried(lambda: set([[]])), tried(lambda: next([1])),
+            tried(lambda: next(3)),
+            tried(lambda: next()),
+            tried(lambda: next(iter([]))),
+            tried(lambda: set(3)),
+            tried(lambda: set(1, 2)),
+            tried(lambda: frozenset(None)),
+            tried(lambda: set([[]])),  # noqa: C405
+            tried(lambda: next([1])),
         ]
         return x + 1, found
 

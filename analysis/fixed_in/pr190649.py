@@ -1,4 +1,4 @@
-"""Compiled code compares two tree specs as eager mode does."""
+"""Compiled code compares two tree specs of the C++ tree library as eager mode does."""
 
 import sys
 
@@ -6,13 +6,13 @@ import sys
 def bug():
     """Whether the bug is there."""
     import torch
-    from torch.utils import _pytree as pytree
+    import torch.utils._cxx_pytree as pytree
 
     def compare(x):
         one = pytree.tree_structure({"a": 1, "b": [2, 3]})
         same = pytree.tree_structure({"a": 4, "b": [5, 6]})
         other = pytree.tree_structure({"a": 4, "b": (5, 6)})
-        return x + 1, one == same, one == other, one != other, one == 3
+        return x + 1, one == same, one == other, one != other, one == 3, hash(one) == hash(same)
 
     want = compare(torch.zeros(1))
     try:
