@@ -1,4 +1,4 @@
-"""The largest eigenvalue that lobpcg finds of a matrix with negative eigenvalues only."""
+"""The largest eigenvalue that lobpcg finds of a generalized problem with negative eigenvalues only."""
 
 import sys
 
@@ -9,13 +9,15 @@ def bug():
 
     torch.manual_seed(0)
     wrong = []
-    for _ in range(5):
-        half = torch.randn(9, 9, dtype=torch.float64)
-        matrix = -(half @ half.t()) - torch.eye(9, dtype=torch.float64)
-        truth = torch.linalg.eigvalsh(matrix)[-1].item()
-        got = torch.lobpcg(matrix, k=1, X=torch.randn(9, 1, dtype=torch.float64), niter=200, largest=True)[0].item()
+    for n in (3, 4, 6, 9) * 5:
+        half, other = torch.randn(2, n, n, dtype=torch.float64)
+        matrix = -(half @ half.t()) / n - 0.1 * torch.eye(n, dtype=torch.float64)
+        by = other @ other.t() / n + 0.5 * torch.eye(n, dtype=torch.float64)
+        truth = torch.linalg.eigvals(torch.linalg.solve(by, matrix)).real.max().item()
+        start = torch.randn(n, 1, dtype=torch.float64)
+        got = torch.lobpcg(matrix, B=by, k=1, X=start, niter=500, largest=True)[0].item()
         wrong.append(abs(got / truth - 1) > 0.01)
-        print(got, truth)
+    print(sum(wrong), "of", len(wrong))
     return any(wrong)
 
 

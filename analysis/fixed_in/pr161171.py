@@ -1,4 +1,4 @@
-"""A custom function inside a checkpoint that stops early must not keep its output alive."""
+"""A custom function inside a checkpoint that stops early must not keep its memory."""
 
 import sys
 
@@ -6,9 +6,9 @@ import sys
 def bug():
     """Whether the bug is there."""
     import gc
-    import weakref
 
     import torch
+    from torch.multiprocessing.reductions import StorageWeakRef
     from torch.utils.checkpoint import checkpoint
 
     seen = []
@@ -17,8 +17,8 @@ def bug():
         @staticmethod
         def forward(ctx, x):
             out = x * 2
-            ctx.save_for_backward(out)
-            seen.append(weakref.ref(ctx))
+            ctx.save_for_backward(x, out)
+            seen.append(StorageWeakRef(out.untyped_storage()))
             return out
 
         @staticmethod
@@ -26,12 +26,19 @@ def bug():
             (ctx.saved_tensors[0],)
             return grad * 2
 
-    x = torch.ones(3, requires_grad=True)
-    checkpoint(lambda x: Twice.apply(Twice.apply(x)), x, use_reentrant=False).sum().backward()
-    alive = sum(ref() is not None for ref in seen)
+    for _ in range(3):
+        x = torch.ones(3, requires_grad=True)
+        for f in (
+            lambda x: Twice.apply(Twice.apply(x.clone())),
+            lambda x: Twice.apply(x.exp()),
+            lambda x: Twice.apply(x).sin(),
+        ):
+            checkpoint(f, x, use_reentrant=False).sum().backward()
+    del x
     gc.collect()
-    print(alive, sum(ref() is not None for ref in seen))
-    return any(ref() is not None for ref in seen)
+    alive = sum(not ref.expired() for ref in seen)
+    print(alive, "of", len(seen))
+    return alive > 0
 
 
 if __name__ == "__main__":

@@ -13,10 +13,9 @@ def bug():
     class Marked(torch.Tensor):
         @staticmethod
         def __new__(cls, inner, mark):
-            return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
-
-        def __init__(self, inner, mark):
-            self.inner, self.mark = inner, mark
+            made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+            made.inner, made.mark = inner, mark
+            return made
 
         def __tensor_flatten__(self):
             return ["inner"], self.mark

@@ -14,7 +14,10 @@ def bug():
         def late(y: torch.Tensor) -> torch.Tensor:
             return y * 2
 
-        torch._dynamo.graph_break()
+        @late.register_fake
+        def _(y):
+            return torch.empty_like(y)
+
         return late(x) + 1
 
     def outer(x):
