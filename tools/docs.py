@@ -232,6 +232,46 @@ def fixed_in_outcomes() -> None:
     show(markdown_table(columns, [*rows, ("all", decided, None)]))
 
 
+def fixed_in_sentence() -> None:
+    """The answer of docs/fixed-in.md in one sentence."""
+    _, [(seen, gone, newest)] = ask(
+        "SELECT count(*), count(*) FILTER (WHERE named = 'good'),"
+        " count(*) FILTER (WHERE named = 'good' AND newest = 'good')"
+        f" FROM '{FIXED_IN}' WHERE before = 'bad' AND outcome <> 'cannot'"
+    )
+    show(
+        f"Of {seen} bugs that a script shows on the release before the one whose notes name the fix, {gone} are gone on"
+        f" that release: {_with_interval(gone, seen)}. {'All' if newest == gone else newest} of these"
+        " are gone on the newest release, too."
+    )
+
+
+def fixed_in_draw() -> None:
+    """What became of the drawn fixes."""
+    _, [(rows, scripts, decided)] = ask(
+        f"SELECT count(*), count(*) FILTER (WHERE script IS NOT NULL), count(*) FILTER (WHERE outcome <> 'cannot')"
+        f" FROM '{FIXED_IN}'"
+    )
+    _, [(listed, drawable)] = ask("SELECT count(*), count(draw) FROM 'analysis/results/fixed_in_list.csv'")
+    _, reasons = ask(
+        f"SELECT decidable, count(*) FROM '{FIXED_IN}' WHERE script IS NULL GROUP BY ALL ORDER BY 2 DESC, 1"
+    )
+    without = ", ".join(f"`{reason}` {count}" for reason, count in reasons)
+    show(
+        f"{listed:,} fixes are listed, {drawable:,} of them in areas that a CPU may decide. Of the first {rows} of the"
+        f" draw {scripts} have a script, {decided} of these are decided. The others have none: {without}."
+    )
+
+
+def fixed_in_rows() -> None:
+    """Every drawn fix that has a script."""
+    columns, rows = ask(
+        "SELECT draw, '#' || pull AS fix, release AS \"named in\", area, issue, before, named, newest, outcome"
+        f" FROM '{FIXED_IN}' WHERE script IS NOT NULL ORDER BY draw"
+    )
+    show(markdown_table(columns, [(*row[:4], row[4] and f"#{row[4]}", *row[5:]) for row in rows]))
+
+
 def fixed_in_seen() -> None:
     """Of the bugs that the scripts show on the release before: how many are gone, by the release that names the fix."""
     _, rows = ask(
