@@ -1,0 +1,33 @@
+"""A sum of three symbolic sizes in a traced graph must have all three."""
+
+import sys
+
+
+def bug():
+    """Whether the bug is there."""
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def joined(a, b, c):
+        n = torch.sym_sum([a.shape[0], b.shape[0], c.shape[0]])
+        m = a.shape[0] + b.shape[0] + c.shape[0] + 1
+        return a.new_ones(n), torch.cat((a, b, c)).unsqueeze(0).expand(m, -1)
+
+    sizes = [torch.ones(n) for n in (3, 4, 5)]
+    try:
+        graph = make_fx(joined, tracing_mode="symbolic")(*sizes)
+        got = graph(torch.ones(6), torch.ones(7), torch.ones(9))
+    except Exception as error:
+        print(type(error).__name__, str(error)[:200])
+        return True
+    print([tuple(one.shape) for one in got])
+    return [tuple(one.shape) for one in got] != [(22,), (23, 22)]
+
+
+if __name__ == "__main__":
+    try:
+        code = int(bug())
+    except Exception as error:
+        print("cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\n")[0]))
+        code = 125
+    sys.exit(code)
