@@ -35,6 +35,7 @@ class Limits(toml_models.Explained):
 
     samples: int
     seeds: int
+    group: int
     seconds: float
     timeout: float
     memory: int
@@ -84,7 +85,7 @@ class Entry:
 
     def asked(self) -> dict[str, Any]:
         """As its build takes it."""
-        return {"test": self.test, "dtypes": self.dtypes}
+        return {"op": self.operator, "test": self.test, "dtypes": self.dtypes}
 
 
 def limits() -> Limits:
@@ -123,9 +124,8 @@ def counted(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def decided(runner: Runner, entries: Sequence[Entry], bounds: Limits) -> Iterator[Entry]:
-    """Decide entries, those of one operator in a process of their own, and begin again behind one that ends it."""
-    names = dict.fromkeys(one.operator for one in entries)
-    waiting = [[one for one in entries if one.operator == name] for name in names]
+    """Decide entries in groups, because a start takes longer than one of them; behind one that ends it, begin again."""
+    waiting = [entries[at : at + bounds.group] for at in range(0, len(entries), bounds.group)]
     while waiting:
         left = []
         for result in runner.run([_attempt(str(at), group, bounds) for at, group in enumerate(waiting)]):
@@ -160,8 +160,7 @@ def _ended(result: RunResult) -> str:
 
 def _attempt(key: str, group: Sequence[Entry], bounds: Limits) -> Attempt:
     options = {
-        "op": group[0].operator,
-        "entries": [[at, one.asked()] for at, one in enumerate(group)],
+        "entries": [one.asked() for one in group],
         "rules": resources.load_toml("oracles.toml"),
         "limits": bounds.model_dump(),
     }
