@@ -83,7 +83,7 @@ WITH history AS (
 ), cited AS (
   SELECT operator, test, kind, dtypes, unnest(string_split(issues, ' '))::INT AS number FROM skips WHERE is_newest AND issues <> ''
 ), stated AS (
-  SELECT c.operator, c.test, c.kind, c.dtypes, list('#' || number || ' ' || coalesce(i.state, 'unknown') ORDER BY number) AS cites,
+  SELECT c.operator, c.test, c.kind, c.dtypes, list('#' || c.number || ' ' || coalesce(i.state, 'unknown') ORDER BY c.number) AS cites,
     bool_or(i.state = 'closed') AS has_closed
   FROM cited c LEFT JOIN items i ON i.repo = 'pytorch/pytorch' AND i.number = c.number GROUP BY ALL
 )

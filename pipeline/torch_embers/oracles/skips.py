@@ -24,8 +24,8 @@ from torch_embers.oracles.skip_tests import DIFFERS, RIGHT, Given
 from torch_embers.oracles.sweep import LARGEST
 
 FLOATS = ("float32", "float64", "complex64", "int64", "bool")
-EVERY = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64")
-EVERY = (*EVERY, "complex64", "complex128")
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")
+EVERY = (*WHOLE, "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 class Test(NamedTuple):

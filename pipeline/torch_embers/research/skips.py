@@ -125,7 +125,7 @@ def counted(entries: Iterable[Entry]) -> list[Entry]:
 
 def decided(runner: Runner, entries: Sequence[Entry], bounds: Limits) -> Iterator[Entry]:
     """Decide entries in groups, because a start takes longer than one of them; behind one that ends it, begin again."""
-    waiting = [entries[at : at + bounds.group] for at in range(0, len(entries), bounds.group)]
+    waiting = [list(entries[at : at + bounds.group]) for at in range(0, len(entries), bounds.group)]
     while waiting:
         left = []
         for result in runner.run([_attempt(str(at), group, bounds) for at, group in enumerate(waiting)]):
