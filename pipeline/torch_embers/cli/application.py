@@ -111,6 +111,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | str]] = {
         "data merge": runs.merge,
         "research": "Hunt unknown bugs, test fixes, shrink scripts, time and measure.",
         "research hunt": oracles.hunt,
+        "research skips": oracles.skips,
         "research fix-tests": fix_tests.fix_tests,
         "research minimize": runs.minimize,
         "research perf": oracles.perf,
@@ -139,7 +140,11 @@ FORMER = {
     "comment": "show --paste",
     "serve": "report --serve-existing",
 }
-FORMER |= {name.split()[1]: name for name in COMMANDS["Study and share"] if name.startswith(("data ", "research "))}
+FORMER |= {
+    name.split()[1]: name
+    for name in COMMANDS["Study and share"]
+    if name.startswith(("data ", "research ")) and name != "research skips"  # it never had another name
+}
 """Former names of commands, and what they are called now."""
 FORMER_UNTIL = "0.3"
 """Release without the former names."""
