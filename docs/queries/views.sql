@@ -59,3 +59,35 @@ SELECT n.*, c.repo, c.number, c.relation, CASE
 FROM case_items c JOIN cases USING (case_hash) JOIN newest n ON n."case" = cases.name
   LEFT JOIN items i USING (repo, number) LEFT JOIN closing d USING (repo, number)
 WHERE cases.current;
+
+-- The skip ledger: expected failures and skips of PyTorch's own operator tests by release; `place` orders the releases.
+CREATE TEMP VIEW skips AS
+SELECT *, place = max(place) OVER () AS is_newest
+FROM (
+  SELECT *, dense_rank() OVER (ORDER BY list_transform(string_split(build, '.'), lambda part: part::INT)) AS place
+  FROM read_csv('analysis/results/skips.csv', types = {'build': 'VARCHAR', 'operator': 'VARCHAR', 'dtypes': 'VARCHAR', 'issues': 'VARCHAR', 'what': 'VARCHAR'})
+);
+
+-- Entries of the newest release that were decided, with the oldest release from which on each has had its state, and the issues that it cites.
+CREATE TEMP VIEW skips_newest AS
+WITH history AS (
+  SELECT n.operator, n.test, n.kind, n.dtypes, max(s.place) FILTER (s.state <> n.state) AS other
+  FROM skips n JOIN skips s ON s.operator = n.operator AND s.test = n.test AND s.kind = n.kind
+    AND s.dtypes IS NOT DISTINCT FROM n.dtypes
+  WHERE n.is_newest GROUP BY ALL
+), since AS (
+  SELECT h.operator, h.test, h.kind, h.dtypes, min_by(s.build, s.place) AS since
+  FROM history h JOIN skips s ON s.operator = h.operator AND s.test = h.test AND s.kind = h.kind
+    AND s.dtypes IS NOT DISTINCT FROM h.dtypes AND s.place > coalesce(h.other, 0)
+  GROUP BY ALL
+), cited AS (
+  SELECT operator, test, kind, dtypes, unnest(string_split(issues, ' '))::INT AS number FROM skips WHERE is_newest AND issues <> ''
+), stated AS (
+  SELECT c.operator, c.test, c.kind, c.dtypes, list('#' || c.number || ' ' || coalesce(i.state, 'unknown') ORDER BY c.number) AS cites,
+    bool_or(i.state = 'closed') AS has_closed
+  FROM cited c LEFT JOIN items i ON i.repo = 'pytorch/pytorch' AND i.number = c.number GROUP BY ALL
+)
+SELECT n.*, h.since, s.cites, coalesce(s.has_closed, false) AS has_closed
+FROM skips n JOIN since h ON h.operator = n.operator AND h.test = n.test AND h.kind = n.kind AND h.dtypes IS NOT DISTINCT FROM n.dtypes
+  LEFT JOIN stated s ON s.operator = n.operator AND s.test = n.test AND s.kind = n.kind AND s.dtypes IS NOT DISTINCT FROM n.dtypes
+WHERE n.is_newest AND n.operator <> '';

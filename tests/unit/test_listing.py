@@ -26,6 +26,7 @@ from torch_embers.builds.registry import Build
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
+from torch_embers.research.skips import Entry
 from torch_embers.run import release, reports
 from torch_embers.run.bisect import report as bisection_report
 from torch_embers.run.fix_tests.report import Yield
@@ -190,6 +191,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     ],
     "embers data judge": lambda: Judgement.model_fields,
     "embers research hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
+    "embers research skips": lambda: [field.name for field in fields(Entry)],
 }
 """What commands print that take a sandbox, builds or minutes."""
 

@@ -111,6 +111,7 @@ COMMANDS: dict[str, dict[str, Callable[..., None] | str]] = {
         "data merge": runs.merge,
         "research": "Hunt unknown bugs, test fixes, shrink scripts, time and measure.",
         "research hunt": oracles.hunt,
+        "research skips": oracles.skips,
         "research fix-tests": fix_tests.fix_tests,
         "research minimize": runs.minimize,
         "research perf": oracles.perf,
@@ -140,7 +141,7 @@ FORMER = {
     "comment": "show --paste",
     "serve": "report --serve-existing",
 }
-NEVER_AT_THE_TOP = ("research silent",)
+NEVER_AT_THE_TOP = ("research silent", "research skips")
 FORMER |= {
     name.split()[1]: name
     for name in COMMANDS["Study and share"]

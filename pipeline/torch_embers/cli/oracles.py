@@ -1,4 +1,4 @@
-"""Commands around oracles: sanitize, hunt, perf."""
+"""Commands around oracles: sanitize, hunt, skips, perf."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,6 +110,41 @@ def hunt(
         for line in reached.lines():
             typer.echo(line)
     raise typer.Exit(reached.exit_code)
+
+
+def skips(
+    build: BuildOption = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for skips.csv and its journal; what stands there is not run again.", show_default="no"
+        ),
+    ] = None,
+    unsandboxed: UnsandboxedOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Decide which expected failures and skips of PyTorch's own operator tests are stale.
+
+    The list is that of the installed build. Eight tests are asked anew, entries of all others are counted.
+    """
+    from dataclasses import asdict
+
+    from torch_embers import settings
+    from torch_embers.builds.registry import Registry
+    from torch_embers.builds.work import Machine
+    from torch_embers.progress_bar import ProgressBar
+    from torch_embers.research import skips as command
+    from torch_embers.run.command import chosen_builds
+
+    registry = Registry(settings.load().builds_dir)
+    with ProgressBar("reading skips") as progress:
+        builds = chosen_builds(registry, build or ())
+        entries = command.run(builds, Machine(registry, unsandboxed, progress), out, progress)
+    if json:
+        print_json([asdict(one) for one in entries])
+    else:
+        for line in command.lines(entries):
+            typer.echo(line)
 
 
 def perf(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -11,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from torch_embers import resources, toml_models
+from torch_embers.builds import samples
 from torch_embers.builds.registry import environment_text, placed_here
 from torch_embers.builds.work import WHOLE, Machine
-from torch_embers.errors import InputError, SandboxError
-from torch_embers.oracles import cells
+from torch_embers.errors import InputError
 from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
 from torch_embers.run import hunt_groups
 from torch_embers.run.hunt_known import Known
 from torch_embers.run.hunt_rows import Hunted, Journal
 from torch_embers.sandbox import bundle
-from torch_embers.sandbox.runner import PRELOAD, Attempt
+from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,10 +30,7 @@ if TYPE_CHECKING:
     from torch_embers.run.cluster import Cluster
     from torch_embers.sandbox.runner import Runner
 
-SAMPLES = "torch.testing._internal.common_methods_invocations"
-"""PyTorch's database of operators and samples; the zygote imports it once."""
 FILE = "hunt.jsonl"
-_LACKS = re.compile(r"^ModuleNotFoundError: No module named '([\w.]{1,80})'$", re.MULTILINE)
 
 
 class Rules(toml_models.Entry):
@@ -74,7 +70,7 @@ def rules() -> Rules:
 
 def runner_on(build: Build, machine: Machine) -> AbstractContextManager[Runner]:
     """What operators are run by: its zygotes have imported PyTorch's samples."""
-    return machine.on(build, preload=(*PRELOAD, SAMPLES), start=rules().limits.start)
+    return samples.runner_on(build, machine, rules().limits.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +202,8 @@ def samples_of(runner: Runner) -> dict[str, list[str]]:
     Raises:
         SandboxError: it tells none, or lacks a package that they import.
     """
-    why = ""
     code = bundle.script("hunt", "names", {})
-    for result in runner.run([Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)]):
-        for names in cells.unpack(result.stdout):
-            return dict(names)
-        if lacks := _LACKS.search(result.stderr):
-            package = lacks[1].partition(".")[0]
-            advice = f"install it into the environment of that build (`pip install {package}`)"
-            raise SandboxError(f"the build lacks {package}, which PyTorch's samples of operators import: {advice}")
-        why = f": {result.detail} {result.stderr[-300:]}"
-    raise SandboxError(f"this build tells no operators{why}")
+    return dict(samples.told(runner, Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)))
 
 
 def journal_in(out: Path) -> list[Hunted]:
