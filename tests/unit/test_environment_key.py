@@ -144,7 +144,7 @@ def test_a_state_that_an_older_embers_saved_is_merged_when_it_is_loaded(before: 
 
 def test_what_was_run_under_a_former_hash_counts_for_the_case_of_today(tmp_path: Path) -> None:
     former, today = next(iter(schema.case_hashes().items()))
-    assert set(schema.case_hashes().values()) == {one.hash for one in shipped(None)}
+    assert set(schema.case_hashes().values()) <= {one.hash for one in shipped(None)}
     path = tmp_path / "e.duckdb"
     with duckdb.connect(path) as connection:
         schema.upgrade(connection, now_utc(), "0", {v: text for v, text in schema.migrations().items() if v < KERNELS})

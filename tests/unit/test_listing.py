@@ -26,6 +26,7 @@ from torch_embers.builds.registry import Build
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.report.command import Reported
+from torch_embers.research.silent_census import Counted
 from torch_embers.research.skips import Entry
 from torch_embers.run import release, reports
 from torch_embers.run.bisect import report as bisection_report
@@ -185,6 +186,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
     "embers report": lambda: [field.name for field in fields(Reported)],
     "embers research perf": lambda: Timed([], {}, [], 0.1).table(),
+    "embers research silent": lambda: [field.name for field in fields(Counted)],
     "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
     "embers research advisories": lambda: osv.document(advisories.executed()[0], advisories.load())[
         "database_specific"

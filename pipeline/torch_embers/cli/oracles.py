@@ -123,7 +123,7 @@ def skips(
     unsandboxed: UnsandboxedOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Decide which expected failures and skips of PyTorch's own operator tests are stale.
+    """Say which skips of PyTorch's own operator tests are stale.
 
     The list is that of the installed build. Eight tests are asked anew, entries of all others are counted.
     """

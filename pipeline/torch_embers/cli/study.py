@@ -56,7 +56,7 @@ def silent(
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
-    """Count the silent-correctness issues of 2026: what still occurs, and since when."""
+    """Count which silent-correctness issues of 2026 still occur."""
     from torch_embers import console
     from torch_embers.research import silent_census
     from torch_embers.run import reports
