@@ -399,7 +399,7 @@ def cell(value: Any) -> str:
     if found := ISSUE.fullmatch(text):
         name = (found["repo"] or PYTORCH).replace(PYTORCH, "")
         return f"[{name}#{found['number']}](https://github.com/{found['repo'] or PYTORCH}/issues/{found['number']})"
-    return text.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*")
+    return text.replace("<", "&lt;").replace("|", "\\|").replace("*", "\\*").replace("][", "]\\[")  # [a][b] is a link
 
 
 def code(value: Any) -> str:
