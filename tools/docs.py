@@ -39,7 +39,7 @@ from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
 from torch_embers.run import answers, item_evidence
 from torch_embers.settings import Settings
-from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.intervals import percent
 from torch_embers.store.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -217,80 +217,6 @@ def labelled(csv: str, folder: str) -> tuple[list[tuple[str, bool]], list[tuple[
     ]
 
 
-FIXED_IN = "analysis/results/fixed_in.csv"
-"""Drawn bug fixes of the release notes and what their scripts gave: docs/fixed-in.md."""
-
-
-def fixed_in_outcomes() -> None:
-    """How many of the drawn bug fixes a script shows, with the share of the decided ones and its interval."""
-    _, rows = ask(
-        f"SELECT outcome, count(*) FROM '{FIXED_IN}' WHERE outcome <> 'cannot' GROUP BY ALL ORDER BY 2 DESC, 1"
-    )
-    decided = sum(count for _, count in rows)
-    columns = [("outcome", False), ("fixes", True), ("share of the decided, 95 % interval", False)]
-    rows = [(outcome, count, _with_interval(count, decided)) for outcome, count in rows]
-    show(markdown_table(columns, [*rows, ("all", decided, None)]))
-
-
-def fixed_in_sentence() -> None:
-    """The answer of docs/fixed-in.md in one sentence."""
-    _, [(seen, gone, newest)] = ask(
-        "SELECT count(*), count(*) FILTER (WHERE named = 'good'),"
-        " count(*) FILTER (WHERE named = 'good' AND newest = 'good')"
-        f" FROM '{FIXED_IN}' WHERE before = 'bad' AND outcome <> 'cannot'"
-    )
-    show(
-        f"Of {seen} bugs that a script shows on the release before the one whose notes name the fix, {gone} are gone on"
-        f" that release: {_with_interval(gone, seen)}. {'All' if newest == gone else newest} of these"
-        " are gone on the newest release, too."
-    )
-
-
-def fixed_in_draw() -> None:
-    """What became of the drawn fixes."""
-    _, [(rows, scripts, decided)] = ask(
-        f"SELECT count(*), count(*) FILTER (WHERE script IS NOT NULL), count(*) FILTER (WHERE outcome <> 'cannot')"
-        f" FROM '{FIXED_IN}'"
-    )
-    _, [(listed, drawable)] = ask("SELECT count(*), count(draw) FROM 'analysis/results/fixed_in_list.csv'")
-    _, reasons = ask(
-        f"SELECT decidable, count(*) FROM '{FIXED_IN}' WHERE script IS NULL GROUP BY ALL ORDER BY 2 DESC, 1"
-    )
-    without = ", ".join(f"`{reason}` {count}" for reason, count in reasons)
-    show(
-        f"{listed:,} fixes are listed, {drawable:,} of them in areas that a CPU may decide. Of the first {rows} of the"
-        f" draw {scripts} have a script, {decided} of these are decided. The others have none: {without}."
-    )
-
-
-def fixed_in_rows() -> None:
-    """Every drawn fix that has a script."""
-    columns, rows = ask(
-        "SELECT draw, '#' || pull AS fix, release AS \"named in\", area, issue, before, named, newest, outcome"
-        f" FROM '{FIXED_IN}' WHERE script IS NOT NULL ORDER BY draw"
-    )
-    show(markdown_table(columns, [(*row[:4], row[4] and f"#{row[4]}", *row[5:]) for row in rows]))
-
-
-def fixed_in_seen() -> None:
-    """Of the bugs that the scripts show on the release before: how many are gone, by the release that names the fix."""
-    _, rows = ask(
-        f"SELECT release, count(*), count(*) FILTER (WHERE named = 'good'), count(*) FILTER (WHERE newest = 'good')"
-        f" FROM '{FIXED_IN}' WHERE before = 'bad' AND outcome <> 'cannot' GROUP BY ALL"
-    )
-    rows.sort(key=lambda row: Version(row[0]))
-    total = [sum(row[at] for row in rows) for at in (1, 2, 3)]
-    columns = [("named in", False), ("seen before", True), ("gone there", True), ("gone on the newest", True)]
-    columns.append(("share gone there, 95 % interval", False))
-    rows = [(*row, None) for row in rows]
-    show(markdown_table(columns, [*rows, ("all", *total, _with_interval(total[1], total[0]))]))
-
-
-def _with_interval(count: int, of: int) -> str:
-    low, high = (round(100 * bound) for bound in wilson(count, of))
-    return f"{100 * count / of:.0f}% ({low}% to {high}%)"
-
-
 # the site
 
 
@@ -335,6 +261,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     connection.execute("USE catalog_alone")
     connection.execute(f"SET file_search_path = '{ROOT},{_folder()}'")
     connection.create_function("spans", spans, ["VARCHAR[]", "VARCHAR[]"], "VARCHAR", null_handling="special")
+    connection.create_function("percent", percent, ["INTEGER", "INTEGER"], "VARCHAR")
     counted = answers.counts(item_evidence.answered(Store(catalog_database())).values())
     connection.register("answer_counts", pa.Table.from_pylist([row | {"place": at} for at, row in enumerate(counted)]))
     judgements.define(connection)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import csv
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -61,18 +60,3 @@ def test_a_script_says_what_it_checks_and_parses_on_old_builds(path: Path) -> No
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text, feature_version=(3, 8)))
     assert "code = 125" in text
-
-
-def test_both_forms_of_notes_are_read() -> None:
-    made = importlib.util.spec_from_file_location("fixed_in", ROOT / "tools" / "fixed_in.py")
-    assert made
-    assert made.loader
-    module = importlib.util.module_from_spec(made)
-    made.loader.exec_module(module)
-    sheet = "# Worksheet\n## nn_frontend\n### improvements\n- no ([#100001](x/pull/100001))\n### bug fixes\n- one (#100002)\n"
-    sheet += "- two ([#100003](https://x/pull/100003)) (#100004)\n### performance\n- no #100005\n"
-    found = list(module.fixes(sheet, "2.9.0", "nn_frontend"))
-    assert [(one.pull, one.area) for one in found] == [(100002, "nn"), (100003, "nn"), (100004, "nn")]
-    notes = "# Improvements\n## torch.nn\n- no #100001\n# Bug Fixes\n## torch.nn\n- one (#100002)\n## Inductor\n- (#100003)\n"
-    found = list(module.fixes(notes + "# Performance\n- no #100004\n", "2.14.0", ""))
-    assert [(one.pull, one.area) for one in found] == [(100002, "nn"), (100003, "inductor")]

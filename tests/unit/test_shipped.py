@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -215,3 +216,8 @@ def test_a_case_is_of_its_issue_and_states_where_it_was_seen() -> None:
         assert shown.issues == (("pytorch/pytorch", one["number"]),)
         seen = [row for row in lines if row["case"] == shown.name]
         assert list(shown.known_bad) == [row["build"] for row in seen if row["verdict"] == "occurs"]
+
+
+def test_the_shipped_verdicts_hold_no_path_of_a_machine() -> None:
+    absolute = re.compile(r"""(^|[\s"'(=:])/[^/\s"':,()]+/""")
+    assert [row["case"] for row in shipped_verdicts.read() if absolute.search(row["seen"])] == []

@@ -203,9 +203,10 @@ class _Reader:
             off += self._turns_off(item.context_expr)
             if item.optional_vars is not None:
                 self._bind(item.optional_vars, NOTHING)
+        before = self.untracked
         self.untracked += off
         self.body(node.body)
-        self.untracked -= off
+        self.untracked = before
 
     def _turns_off(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call) and self._sets_gradients(node):
@@ -223,10 +224,10 @@ class _Reader:
             self.facts(node.body)
         else:
             self.function = node.name
-            off = sum(map(self._turns_off, node.decorator_list))
-            self.untracked += off
+            tracked = self.untracked
+            self.untracked += sum(map(self._turns_off, node.decorator_list))
             self.body(node.body)
-            self.untracked -= off
+            self.untracked = tracked
         fields = {name: facts for name, facts in self.known.items() if name.startswith("self.")}
         self.known, self.depth, self.function = {**before, **fields}, depth, outer
 

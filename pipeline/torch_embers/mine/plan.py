@@ -301,7 +301,8 @@ def _unexplained(store: Store, source: RestSource, live: _Live) -> list[int]:
 
     Without a token they are asked for first, by at most half of what an hour allows; a mine with one reads all events.
     """
-    if source.client.authenticated or live.kind != "auto" or live.numbers is not None or not store.exists():
+    is_bounded = live.scope.narrowed or live.numbers is not None or live.check_numbers
+    if source.client.authenticated or live.kind != "auto" or is_bounded or not store.exists():
         return []
     with store.read() as connection:
         found = connection.execute(_UNEXPLAINED, [source.repo, (source.client.budget or 0) // 2]).fetchall()

@@ -18,7 +18,8 @@ from torch_embers.run.item_evidence import answered
 from torch_embers.run.item_verdict import item_verdict
 from torch_embers.run.matrix import builds_of, preferred, version_key
 from torch_embers.settings import DEFAULT_REPO
-from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.intervals import percent
+from torch_embers.study import files
 from torch_embers.study.wheel_lines import release_days
 from torch_embers.timeline.model import GAPS
 
@@ -150,22 +151,16 @@ def lines(found: Sequence[Counted]) -> Iterator[str]:
     """The census in a few sentences: shares with their intervals and what they are of."""
     decided = [one for one in found if one.newest and one.by != "another_input"]
     alive = [one for one in decided if one.newest == "occurs"]
-    yield f"{share(len(alive), len(decided))} of the issues that can be decided still occur on the newest release."
+    share = f" ({percent(len(alive), len(decided))})" if decided else ""
+    yield f"{len(alive)} of {len(decided)} issues that can be decided still occur on the newest release{share}."
     back = [f"#{one.number}" for one in decided if one.regression == "yes"]
     yield f"New in the newest release against the one before: {len(back)} ({', '.join(back) or 'none'})."
     aged = sorted(one.days_in_release for one in decided if one.days_in_release is not None)
     if aged:
-        yield f"Half of them were in a release for at least {aged[len(aged) // 2]:,} days before the report."
+        half = aged[len(aged) // 2]
+        yield f"Of {len(aged)} that occur on some release half were there at least {half:,} days before the report."
     texts, ran = Counter(one.text for one in found), Counter(one.by for one in found)
     yield f"{len(found)} issues: text {_counted(texts)}; decided by or why not: {_counted(ran)}."
-
-
-def share(part: int, whole: int) -> str:
-    """A count of another, with its share and 95 % interval in percent."""
-    if not whole:
-        return "0 of 0"
-    low, high = wilson(part, whole)
-    return f"{part} of {whole} ({100 * part / whole:.0f} % [{100 * low:.0f}, {100 * high:.0f}])"
 
 
 def _counted(counts: Counter[str]) -> str:
@@ -174,8 +169,4 @@ def _counted(counts: Counter[str]) -> str:
 
 def as_csv(found: Sequence[Counted]) -> str:
     """The rows with a heading."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(Counted.__slots__), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(one) for one in found)
-    return out.getvalue()
+    return files.as_csv([asdict(one) for one in found])

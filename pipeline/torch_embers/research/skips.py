@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
@@ -17,6 +16,7 @@ from torch_embers.oracles import cells
 from torch_embers.oracles.skip_list import CRASHES, PASSES, SKIP, STATES, UNDECIDED
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
+from torch_embers.study import files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -214,24 +214,12 @@ class Journal:
                 kept = [row for row in csv.DictReader(file) if row["build"] not in read_now]
         rows = [*kept, *map(as_row, entries)]
         rows.sort(key=lambda row: ([int(part) for part in row["build"].split(".")], row["test"], row["operator"]))
-        self.table.write_text(as_csv(rows), encoding="utf-8")
+        self.table.write_text(files.as_csv(rows), encoding="utf-8")
 
 
 def as_row(one: Entry) -> dict[str, str]:
     """An entry as texts; lists with blanks between."""
     return {name: " ".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in asdict(one).items()}
-
-
-def as_csv(rows: Sequence[dict[str, str]]) -> str:
-    """Rows with a heading."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [one.name for one in _FIELDS], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-_FIELDS = tuple(Entry.__dataclass_fields__.values())
 
 
 # the command

@@ -14,7 +14,8 @@ SELECT
     split_part(split_part(v.control_build, '@', 1), '+', 1),
     v.control_k,
     v.control_n,
-    v.detail,
+    -- of an absolute path the last part, as file_names of dataset/sql/views.sql
+    regexp_replace(v.detail, '(^|[\s"''(=:])(?:/[^/\s"'':,()]+)+/([^/\s"'':,()]+)', '\1\2', 'g'),
     v.decided_at,
     c.case_hash,
     v.provenance,

@@ -318,7 +318,7 @@ def print_item(report: ItemReport) -> None:
             f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
             + ("" if row["provenance"] == OWN else f" ({row['provenance']})")
             + (", confirmed by a second batch of runs" if row["status"] in CONFIRMED else "")
-            + f": {WORDS[row['status']]}"
+            + f": {WORDS.get(row['status'], 'a status of another embers')}"
             for row in report.statuses
         ],
     )

@@ -36,6 +36,16 @@ def wilson(k: float, n: float, confidence: float = 0.95) -> tuple[float, float]:
     return (0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half))
 
 
+def percent(part: int, whole: int) -> str:
+    """A share and its 95 % interval, in percent and in words.
+
+    Raises:
+        ValueError: as ``wilson``.
+    """
+    low, high = wilson(part, whole)
+    return f"{100 * part / whole:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %"
+
+
 def detectable_rate(runs: int, miss: float) -> float:
     """The hit rate that this many clean runs would have shown, but for a chance of ``miss``."""
     return 1.0 if runs <= 0 else 1 - miss ** (1 / runs)

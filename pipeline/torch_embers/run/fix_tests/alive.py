@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.intervals import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,10 +76,10 @@ class Alive:
         if self.issues < LEAST:
             return f"{_bounds(low, high)} of {self.issues:,} are there again, too few for a share"
         if low == high:
-            return f"{low:,} of {self.issues:,} ({_percent(low, self.issues)}) are there again"
+            return f"{low:,} of {self.issues:,} ({percent(low, self.issues)}) are there again"
         return (
-            f"at least {low:,} of {self.issues:,} ({_percent(low, self.issues)}) and at most {high:,} "
-            f"({_percent(high, self.issues)}) are there again"
+            f"at least {low:,} of {self.issues:,} ({percent(low, self.issues)}) and at most {high:,} "
+            f"({percent(high, self.issues)}) are there again"
         )
 
 
@@ -124,8 +124,3 @@ def shows_bug(kind: str, reason: str | None, answer: FixTestAnswer | None) -> bo
 
 def _bounds(low: int, high: int) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
-def _percent(part: int, whole: int) -> str:
-    low, high = wilson(part, whole)
-    return f"{100 * part / whole:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %"

@@ -11,7 +11,7 @@ from torch_embers import resources
 from torch_embers.judgements import fix_test_answers
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.run.fix_tests.alive import LEAST, Alive, ShownIssue, alive, shows_bug
-from torch_embers.statistics.intervals import wilson
+from torch_embers.statistics.intervals import percent
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ class Yield:
         seen = counts.get(("never_seen", "passes_before"), 0)
         if not ran:
             return "No test was run yet."
-        low, high = wilson(decided, ran)
-        share = f" ({100 * decided / ran:.0f} %, 95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        share = f" ({percent(decided, ran)})"
         return (
             f"Of {ran:,} tests that ran and need no accelerator, {decided:,}"
             f"{share if ran >= LEAST else ''} are decided: {validated:,} validated, {doubtful:,} doubtful (they fail "
