@@ -37,7 +37,7 @@ from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
-from torch_embers.run import answers, item_evidence
+from torch_embers.run import answers, hunt_draft, item_evidence
 from torch_embers.settings import Settings
 from torch_embers.statistics.intervals import percent
 from torch_embers.store.store import Store
@@ -120,6 +120,19 @@ def closable() -> None:
 
     columns = [("closable", False), ("because", False)]
     show(markdown_table(columns, [(rule.closable, rule.because) for rule in rules()]))
+
+
+def drafts() -> None:
+    """What embers found and nobody reported: each draft of data/hunt_drafts.toml with its script and its releases."""
+    releases = {case: (occurs, absent) for case, _, occurs, absent, _ in ask("hunt_since")[1]}
+    parts = []
+    for place, one in enumerate(hunt_draft.written(), 1):
+        occurs, absent = releases[one.case]
+        since = f"Occurs on {occurs}" + (f", not on {absent}" if absent else "") + f" ({code(one.case)})."
+        also = f" The same cause shows in {code(list(one.also))}." if one.also else ""
+        script = fenced(one.script, "python")
+        parts.append(f"### {place}. {cell(one.title)}\n\n{cell(one.about)} {since}{also}\n\n{script}")
+    show("\n\n".join(parts))
 
 
 def source(path: str) -> None:

@@ -1,13 +1,11 @@
 """A hunt of the torch of this environment, in the sandbox."""
 
-from contextlib import suppress
-
 import pytest
 
 from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.builds.work import Machine
-from torch_embers.run import hunt, hunt_draft
+from torch_embers.run import hunt
 from torch_embers.run.hunt_known import is_known
 
 
@@ -33,18 +31,3 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
         one.reproducer for one in found if one.severity == "outside_write" and one.overload == "out" and one.reproducer
     ][:1]
     assert "narrow_copy" in case
-
-
-def test_a_draft_shows_its_bug_in_a_few_lines_and_has_a_case_with_verdicts():
-    torch = pytest.importorskip("torch")
-    threads, release = torch.get_num_threads(), torch.__version__.partition("+")[0]
-    shows = is_measured_here(release, torch.backends.cpu.get_cpu_capability())
-    occurs = {row["case"] for row in hunt_draft.shipped_verdicts.matrix() if row["verdict"] == "occurs"}
-    for draft in hunt_draft.written():
-        assert len(draft.script.strip().splitlines()) <= 12, draft.case
-        assert draft.case in occurs
-        try:
-            with pytest.raises(AssertionError) if shows else suppress(AssertionError):
-                exec(compile(draft.script, draft.case, "exec"), {})
-        finally:
-            torch.set_num_threads(threads)

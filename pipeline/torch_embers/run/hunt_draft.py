@@ -30,6 +30,8 @@ class Draft(toml_models.Entry):
         also: further cases of the same cause.
         about: what is done, what should happen, what happens.
         script: a few lines that end with an AssertionError where the bug is there.
+        looked_up: what a search of PyTorch's issues for the same bug found.
+        became: what became of it, and when that was seen.
     """
 
     case: str
@@ -37,6 +39,8 @@ class Draft(toml_models.Entry):
     title: str
     about: str
     script: str
+    looked_up: str
+    became: str
 
     @property
     def cases(self) -> tuple[str, ...]:
@@ -76,6 +80,7 @@ def of_case(one: Draft) -> str:
     return DRAFT.format(
         title=one.title,
         seen=f"{one.about}\n\n{seen}",
+        looked_up=one.looked_up,
         layouts="",
         script=SHORT.format(short=one.script.lstrip(), whole=""),
         versions=of_matrix(one.cases, rows),
@@ -101,6 +106,7 @@ def of_finding(name: str, rows: Sequence[Hunted], out: Path) -> str:
     return DRAFT.format(
         title=first.message,
         seen=seen,
+        looked_up="Nobody looked for reports of the same bug yet.",
         layouts="\n".join(f"- `{layout}`" for layout in first.layouts),
         script=scripts(first),
         versions=versions(found, rows),
@@ -177,6 +183,10 @@ DRAFT = """> **Made by a tool.** `embers research hunt` made this draft, its scr
 > posted, a person has to read it, run the script, say in their own words why it matters, and sign it. Say in the report
 > that a tool found it. Label to ask for: `topic: fuzzer`.
 
+### In the words of the person who reports it
+
+<!-- Who meets this, and what it did to you. Without these words PyTorch does not take a report. -->
+
 ### Describe the bug
 
 {title}
@@ -185,6 +195,10 @@ DRAFT = """> **Made by a tool.** `embers research hunt` made this draft, its scr
 {layouts}
 
 {script}
+### Looked for before
+
+{looked_up}
+
 ### Versions
 
 {versions}
