@@ -57,6 +57,14 @@ def decide(op, test, dtypes=()):
     return skips.decide(op, {"test": test, "dtypes": dtypes}, Rules(load_toml("oracles.toml")), LIMITS)
 
 
+def only_cuda(test):
+    """As PyTorch's decorator of operators whose tests run on CUDA alone, which is known by its name."""
+    return test
+
+
+only_cuda.__name__ = "onlyCUDA"
+
+
 def test_an_entry_is_an_expected_failure_or_a_skip_that_reaches_the_cpu_and_counts_once():
     found = skips.ledger(
         [
@@ -70,7 +78,8 @@ def test_an_entry_is_an_expected_failure_or_a_skip_that_reaches_the_cpu_and_coun
                 info(unittest.skipIf(condition=False, reason="why"), "test_dtypes"),
                 unittest.skip("of no test"),
                 variant_test_name="deep",
-            )
+            ),
+            operator(torch.neg, info(unittest.skip("why"), "test_out"), only_cuda, name="elsewhere"),
         ],
         {("op.deep", "test_out", "expectedFailure"): [7]},
     )

@@ -81,6 +81,8 @@ def ledger(op_db: Sequence[Any], issues: Mapping[skip_list.Key, Sequence[int]]) 
     found: Dict[Tuple[str, ...], Dict[str, Any]] = {}
     for op in op_db:
         name = skip_list.full_name(op.name, op.variant_test_name)
+        if any(getattr(one, "__name__", "") == "onlyCUDA" for one in op.decorators):
+            continue  # none of its tests reaches the CPU
         for info in op.decorators:
             if getattr(info, "device_type", "none") not in (None, "cpu") or info.active_if is False:
                 continue
