@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 NOT_OF_THE_CATALOG = {
     **dict.fromkeys(("figure_8", "figure_8_raw", "figure_8_steps"), "times of one machine"),
     **dict.fromkeys(("figure_9", "figure_9_raw", "figure_9_explained"), "times of one machine"),
-    **dict.fromkeys(("reported", "wheel_lines", "skips", "fixed_in", "fixed_in_list"), "measured once, and shipped"),
+    **dict.fromkeys(
+        ("reported", "wheel_lines", "skips", "fixed_in", "fixed_in_list", "cuda"), "measured once, and shipped"
+    ),
     "timelines": "runs of scripts from texts, which the catalog has not",
     **dict.fromkeys(("prevalence", "prevalence_items"), "count predictions, whose last digits depend on the processor"),
 }
