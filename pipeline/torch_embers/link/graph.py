@@ -26,9 +26,9 @@ WITH frontier AS (
 """
 _TOUCHING = f"""{_FRONTIER},
 ends AS (
-    SELECT repo, coalesce(number, 0) AS number, if(number IS NULL, coalesce(sha, ''), '') AS sha, relation,
+    SELECT repo, coalesce(number, 0) AS number, if(number IS NULL, sha, '') AS sha, relation,
            target_repo, coalesce(target_number, 0) AS target_number,
-           if(target_number IS NULL, coalesce(target_sha, ''), '') AS target_sha, evidence
+           if(target_number IS NULL, target_sha, '') AS target_sha, evidence
     FROM links WHERE list_contains($relations::VARCHAR[], relation)
 )
 SELECT DISTINCT * FROM ends
@@ -100,7 +100,10 @@ def _ends(links: set[Link]) -> set[Node]:
 
 def _touching(connection: duckdb.DuckDBPyConnection, nodes: Collection[Node], names: list[str]) -> set[Link]:
     rows = connection.execute(_TOUCHING, {**_frontier(nodes), "relations": names}).fetchall()
-    return {Link(Node(*row[:3]), row[3], Node(*row[4:7]), row[7]) for row in rows}
+    return {
+        Link(Node(repo, number, sha or ""), relation, Node(target_repo, target_number, target_sha or ""), evidence)
+        for repo, number, sha, relation, target_repo, target_number, target_sha, evidence in rows
+    }
 
 
 def _frontier(nodes: Collection[Node]) -> dict[str, Any]:
