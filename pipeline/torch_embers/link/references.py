@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from torch_embers.link.relations import Block, Ignore, Rule, Rulebook
 
-MAX_NUMBER = 9_999_999
-"""No tracker counts higher yet; longer digits are something else."""
 SNIPPET = 160
 SNIPPET_BEFORE = 100
 GUARD_WINDOW = 60
