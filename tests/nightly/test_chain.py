@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from torch_embers.link.chain import Node, chain, render
 from torch_embers.link.graph import around
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.store import connection as store_connection
+from torch_embers.store import rows as table_rows
 from torch_embers.store.records import Batch, Comment, Commit, Event, Item, PullFile, StatedLink
 from torch_embers.store.store import Store
 
@@ -120,6 +121,31 @@ def test_a_second_run_parses_nothing_and_changes_nothing(store: Store) -> None:
     assert first == LinkCounts(7, 1, 1, first.links, first.components)
     assert link_changed(store) == LinkCounts(0, 0, 0, first.links, first.components)
     assert before == (rows(store, "links"), rows(store, "components"), rows(store, "link_scans"))
+
+
+def test_an_interrupted_run_keeps_what_it_committed_and_the_next_one_goes_on(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Store(tmp_path / "other.duckdb")
+    with other.writer("test", create=True) as writer:
+        writer.commit(real_batch())
+    append = table_rows.append
+    written: list[str] = []
+
+    def struck(connection: Any, table: str, new: Any) -> None:
+        written.append(table)
+        if written.count("links") == 3:
+            raise KeyboardInterrupt
+        append(connection, table, new)
+
+    monkeypatch.setattr(stage, "BATCH", 2)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(table_rows, "append", struck)
+        link_changed(store)
+    left, whole = link_changed(store), link_changed(other)
+    assert left.items + left.comments + left.commits == whole.items + whole.comments + whole.commits - 4
+    for table in ("links", "components", "rejects", "link_scans"):
+        assert rows(store, table) == rows(other, table)
 
 
 def test_texts_that_all_changed_are_found_in_limited_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from support import example_count, rows
 from torch_embers.classify.embedding import nearest, vectors
 from torch_embers.errors import InputError
 from torch_embers.search import command
-from torch_embers.search.duplicates import possible_duplicates
+from torch_embers.search.command import possible_duplicates
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER

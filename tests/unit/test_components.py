@@ -89,7 +89,8 @@ def test_words_in_passing_name_nothing() -> None:
 
 def test_needed_words_never_hide_a_match() -> None:
     # a word that `needs` forgets would silence its own pattern: try every literal alternative of each pattern
-    for entry in resources.load_toml("components.toml")["text"]:
+    parts = resources.load_toml("components.toml")["subcomponent"]
+    for entry in (entry for part in parts for entry in part.get("text", ())):
         literals = re.findall(r"(?<![\w\\\[(?:.{])[a-z][a-z_. ]{3,}(?![\w\[(?{])", entry["pattern"])
         for literal in literals:
             text = f" {literal} "
@@ -103,25 +104,27 @@ def test_any_text_gives_each_component_at_most_once(title: str, body: str) -> No
     assert len(parts) == len(set(parts))
 
 
-NAMED, PLACED = {"name": "a", "component": "data_path", "meaning": "m"}, {"path": "x", "sub": "a", "reason": "r"}
-RULE = {"id": "t", "sub": "a", "in": "any", "reason": "r"}
+NAMED, PLACED = {"name": "a", "component": "data_path", "meaning": "m"}, {"path": "x", "reason": "r"}
+RULE = {"id": "t", "in": "any", "reason": "r"}
 
 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"path": [PLACED | {"sub": "b"}]}, "path \"x\": sub: unknown sub-component 'b'"),
+        ({"component": "y"}, "subcomponent \"a\": component: Input should be 'data_path' or 'computation'"),
+        ({"paths": [{"reason": "r"}]}, 'subcomponent "a": paths number 1: path: Field required'),
+        ({"paths": [PLACED] * 2}, "path 'x': more than one entry"),
         (
-            {"subcomponent": [NAMED | {"component": "y"}]},
-            "subcomponent \"a\": component: Input should be 'data_path' or 'computation'",
+            {"text": [RULE | {"pattern": "x+"}]},
+            'subcomponent "a": text "t": pattern: every repetition needs an upper bound: x+',
         ),
-        ({"path": [{"sub": "a", "reason": "r"}]}, "path number 1: path: Field required"),
-        ({"path": [PLACED] * 2}, "path 'x': more than one entry"),
-        ({"text": [RULE | {"pattern": "x+"}]}, 'text "t": pattern: every repetition needs an upper bound: x+'),
-        ({"text": [RULE | {"pattern": "("}]}, 'text "t": pattern: missing ), unterminated subpattern at position 0: ('),
+        (
+            {"text": [RULE | {"pattern": "("}]},
+            'subcomponent "a": text "t": pattern: missing ), unterminated subpattern at position 0: (',
+        ),
     ],
 )
 def test_a_bad_table_is_refused_with_file_entry_and_key(changes: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InputError) as caught:
-        toml_models.validate(Components, {"subcomponent": [NAMED], "path": [PLACED]} | changes, components.FILE)
+        toml_models.validate(Components, {"subcomponent": [NAMED | changes]}, components.FILE)
     assert str(caught.value) == f"data/components.toml: {complaint}"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from torch_embers.run.recheck import Recheck
     from torch_embers.run.reduction_sweep import Reached, SweepRequest
     from torch_embers.run.release import ReleaseRequest
-    from torch_embers.search.duplicates import Hit
+    from torch_embers.search.command import Hit
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
@@ -449,6 +449,6 @@ def show_item(
 
 
 def _possible_duplicates(store: "Store", repo: str, number: int) -> "list[Hit]":
-    from torch_embers.search.duplicates import possible_duplicates
+    from torch_embers.search.command import possible_duplicates
 
     return possible_duplicates(store, repo, number)

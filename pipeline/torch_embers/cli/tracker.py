@@ -144,7 +144,7 @@ def chain(
     """Print what reverts, relands, fixes or supersedes an item."""
     from torch_embers import console, settings
     from torch_embers.link.chain import as_mapping, render
-    from torch_embers.link.show import chain_of
+    from torch_embers.link.graph import chain_of
     from torch_embers.normalize import item_named
 
     wanted = settings.load(database=database, repo=repo)

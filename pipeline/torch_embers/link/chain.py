@@ -8,12 +8,12 @@ own: people name the change they talk about long before anybody links it formall
 from __future__ import annotations
 
 import textwrap
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.escaping import visible
-from torch_embers.link import relations as rulebook
+from torch_embers.link import relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -47,7 +47,7 @@ class Node:
         return f"{self.repo}{local}" if self.number else f"{self.repo}@{local}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Link:
     """``source`` relation ``target``, with the kind of evidence (text, event, catalog ...)."""
 
@@ -100,27 +100,14 @@ class Tree:
             yield from child.nodes()
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(NamedTuple):
     other: Node
     relation: Relation
     evidence: tuple[str, ...]
     forward: bool
 
-    @property
-    def words(self) -> str:
-        return self.relation.forward if self.forward else self.relation.backward
 
-    def order(self) -> tuple[int, bool, Node]:
-        return (-self.relation.rank, self.forward, self.other)
-
-
-def chain(
-    start: Node,
-    links: Iterable[Link],
-    facts: Mapping[Node, Facts] | None = None,
-    relations: Mapping[str, Relation] | None = None,
-) -> Tree:
+def chain(start: Node, links: Iterable[Link], facts: Mapping[Node, Facts] | None = None) -> Tree:
     """Build the tree of everything that strong relations connect with ``start``.
 
     Args:
@@ -128,15 +115,12 @@ def chain(
         links: candidates in any order, repeated or not; commits that landed a pull request (relation of strength
             identity) count as that pull request.
         facts: titles, states and dates by node.
-        relations: by name; the shipped ones by default.
 
     Returns:
         The root. Each node stands once; an edge to a node that stands elsewhere is a leaf with ``repeated``.
     """
-    known = relations or rulebook.load().relations
-    graph = _Graph(links, known)
-    start = graph.same(start)
-    return _grow(start, graph, facts or {})
+    graph = _Graph(links, relations.load().relations)
+    return _Growth(graph, graph.same(start), facts or {}).tree()
 
 
 class _Graph:
@@ -147,20 +131,18 @@ class _Graph:
         self._landed = {
             link.source: link.target for link in usable if known[link.relation].strength == IDENTITY and link.source.sha
         }
-        evidence: dict[tuple[Node, str, Node], list[str]] = {}
+        evidence: defaultdict[tuple[Node, str, Node], set[str]] = defaultdict(set)
         for link in usable:
             source, target = self.same(link.source), self.same(link.target)
             if source != target and known[link.relation].strength != IDENTITY:
-                kinds = evidence.setdefault((source, link.relation, target), [])
-                if link.evidence not in kinds:
-                    kinds.append(link.evidence)
-        self._edges: dict[Node, list[_Edge]] = {}
+                evidence[source, link.relation, target].add(link.evidence)
+        self._edges: defaultdict[Node, list[_Edge]] = defaultdict(list)
         for (source, name, target), kinds in evidence.items():
             proof = tuple(sorted(kinds))
-            self._edges.setdefault(source, []).append(_Edge(target, known[name], proof, forward=True))
-            self._edges.setdefault(target, []).append(_Edge(source, known[name], proof, forward=False))
+            self._edges[source].append(_Edge(target, known[name], proof, forward=True))
+            self._edges[target].append(_Edge(source, known[name], proof, forward=False))
         for edges in self._edges.values():
-            edges.sort(key=_Edge.order)
+            edges.sort(key=lambda edge: (-edge.relation.rank, edge.forward, edge.other))
 
     def same(self, node: Node) -> Node:
         """Return the pull request that a commit landed, or the node itself."""
@@ -175,65 +157,54 @@ class _Graph:
         edges = [
             edge
             for edge in self._edges.get(node, ())
-            if edge.relation.name == rulebook.MENTIONS
+            if edge.relation.name == relations.MENTIONS
             and any(edge.forward or strong.relation.turning for strong in self.strong(edge.other))
         ]
         return edges[:MAX_MENTIONS]
 
 
-def _grow(start: Node, graph: _Graph, facts: Mapping[Node, Facts]) -> Tree:
-    """Breadth first: all strong edges, then one round of mentions, then strong edges from there."""
-    root = Tree(start, facts.get(start, Facts()))
-    trees = {start: root}
-    shown: set[tuple[Node, Node]] = set()
-    _follow(deque([root]), graph, facts, trees, shown, root)
-    for tree in list(trees.values()):
-        for edge in graph.mentions(tree.node):
-            if edge.other not in trees:
-                # followed at once: a later mention is better described by the strong relation found on the way
-                new = _attach(tree, edge, facts, trees, shown, root)
-                _follow(deque(new), graph, facts, trees, shown, root)
-    return root
+class _Growth:
+    """A tree while nodes are attached to it."""
 
+    def __init__(self, graph: _Graph, start: Node, facts: Mapping[Node, Facts]) -> None:
+        self._graph = graph
+        self._facts = facts
+        self._root = Tree(start, facts.get(start, Facts()))
+        self._trees = {start: self._root}
+        self._shown: set[tuple[Node, Node]] = set()
 
-def _follow(
-    queue: deque[Tree],
-    graph: _Graph,
-    facts: Mapping[Node, Facts],
-    trees: dict[Node, Tree],
-    shown: set[tuple[Node, Node]],
-    root: Tree,
-) -> None:
-    while queue:
-        tree = queue.popleft()
-        for edge in graph.strong(tree.node):
-            queue += _attach(tree, edge, facts, trees, shown, root)
+    def tree(self) -> Tree:
+        """Breadth first: all strong edges, then one round of mentions, then strong edges from there."""
+        self._follow([self._root])
+        for tree in list(self._trees.values()):
+            for edge in self._graph.mentions(tree.node):
+                if edge.other not in self._trees:
+                    # followed at once: a later mention is better described by the strong relation found on the way
+                    self._follow(self._attach(tree, edge))
+        return self._root
 
+    def _follow(self, trees: Iterable[Tree]) -> None:
+        queue = deque(trees)
+        while queue:
+            tree = queue.popleft()
+            for edge in self._graph.strong(tree.node):
+                queue += self._attach(tree, edge)
 
-def _attach(
-    tree: Tree,
-    edge: _Edge,
-    facts: Mapping[Node, Facts],
-    trees: dict[Node, Tree],
-    shown: set[tuple[Node, Node]],
-    root: Tree,
-) -> list[Tree]:
-    """Add the other end of an edge below ``tree``; return it when it is new."""
-    other = edge.other
-    pair = (min(tree.node, other), max(tree.node, other))
-    if pair in shown:
-        return []
-    shown.add(pair)
-    if other not in trees and len(trees) >= MAX_NODES:
-        root.cut += 1
-        return []
-    repeated = other in trees
-    child = Tree(other, facts.get(other, Facts()), edge.words, edge.evidence, repeated)
-    tree.children.append(child)
-    if repeated:
-        return []
-    trees[other] = child
-    return [child]
+    def _attach(self, tree: Tree, edge: _Edge) -> list[Tree]:
+        """Add the other end of an edge below ``tree``; return it when it is new."""
+        other = edge.other
+        pair = (min(tree.node, other), max(tree.node, other))
+        if pair in self._shown:
+            return []
+        self._shown.add(pair)
+        repeated = other in self._trees
+        if not repeated and len(self._trees) >= MAX_NODES:
+            self._root.cut += 1
+            return []
+        words = edge.relation.forward if edge.forward else edge.relation.backward
+        child = Tree(other, self._facts.get(other, Facts()), words, edge.evidence, repeated)
+        tree.children.append(child)
+        return [] if repeated else [self._trees.setdefault(other, child)]
 
 
 def render(tree: Tree, width: int | None = None) -> list[str]:
@@ -241,16 +212,17 @@ def render(tree: Tree, width: int | None = None) -> list[str]:
 
     Titles are cleaned of anything that could steer a terminal.
     """
-    home = tree.node.repo
     lines = _folded("", "", f"{tree.node.name()}{_about(tree.facts)} {tree.address()}", width)
-    stack = _below(tree, "")
-    while stack:
-        child, indent, last = stack.pop()
-        deeper = indent + ("   " if last else "│  ")
-        lines += _folded(f"{indent}{'└─ ' if last else '├─ '}", deeper, _line(child, home), width)
-        stack += _below(child, deeper)
-    if tree.cut:
-        lines.append(f"… {tree.cut} more left out")
+    lines += _branches(tree, "", tree.node.repo, width)
+    return [*lines, f"… {tree.cut} more left out"] if tree.cut else lines
+
+
+def _branches(tree: Tree, indent: str, home: str, width: int | None) -> list[str]:
+    lines: list[str] = []
+    for child in tree.children:
+        mark, below = ("└─ ", "   ") if child is tree.children[-1] else ("├─ ", "│  ")
+        lines += _folded(indent + mark, indent + below, _line(child, home), width)
+        lines += _branches(child, indent + below, home, width)
     return lines
 
 
@@ -280,12 +252,6 @@ def as_mapping(tree: Tree) -> dict[str, Any]:
         "repeated": tree.repeated,
         "children": [as_mapping(child) for child in tree.children],
     }
-
-
-def _below(tree: Tree, indent: str) -> list[tuple[Tree, str, bool]]:
-    """Children in reverse, for a stack."""
-    final = len(tree.children) - 1
-    return [(child, indent, at == final) for at, child in enumerate(tree.children)][::-1]
 
 
 def _line(tree: Tree, home: str) -> str:

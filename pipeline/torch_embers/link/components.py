@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache, cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from torch_embers import toml_models
 from torch_embers.link import relations
-from torch_embers.link.needs import Needs
-from torch_embers.link.relations import bounded_pattern
+from torch_embers.link.relations import bounded_pattern, contains_any
 from torch_embers.toml_models import Entry
 
 FILE = "components.toml"
@@ -39,46 +38,42 @@ class Evidence(NamedTuple):
     """The path, the label, or the words that matched."""
 
 
-def _known_part(name: str, info: ValidationInfo[dict[str, Any]]) -> str:
-    if name not in toml_models.names(info, "subcomponent"):
-        raise ValueError(f"unknown sub-component {name!r}")
-    return name
+class _PathRule(Entry):
+    path: str
+    strict: bool = False
+    reason: str
+
+
+class _LabelRule(Entry):
+    label: Annotated[str, AfterValidator(str.lower)]
+    strict: bool = False
+    reason: str
+
+
+class _TextRule(Entry):
+    id: str
+    place: Literal["title", "any"] = Field(alias="in")
+    needs: tuple[str, ...] = ()
+    pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
+    reason: str
 
 
 class _Subcomponent(Entry):
     name: str
     component: Literal["data_path", "computation"]
     meaning: str
+    paths: tuple[_PathRule, ...] = ()
+    labels: tuple[_LabelRule, ...] = ()
+    text: tuple[_TextRule, ...] = ()
 
-
-class _Rule(Entry):
-    sub: Annotated[str, AfterValidator(_known_part)]
-    strict: bool = False
-    reason: str
-
-
-class _PathRule(_Rule):
-    path: str
-
-
-class _LabelRule(_Rule):
-    label: Annotated[str, AfterValidator(str.lower)]
-
-
-class _TextRule(_Rule):
-    id: str
-    place: Literal["title", "any"] = Field(alias="in")
-    needs: tuple[str, ...] = ()
-    pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
+    def part(self, *, strict: bool = False) -> Component:
+        return Component(self.component, self.name, strict)
 
 
 class Components(Entry):
     """Everything in ``data/components.toml``; ``Components.load()`` gives the shipped table."""
 
     subcomponent: tuple[_Subcomponent, ...]
-    path: tuple[_PathRule, ...] = ()
-    label: tuple[_LabelRule, ...] = ()
-    text: tuple[_TextRule, ...] = ()
 
     @staticmethod
     @cache
@@ -92,68 +87,29 @@ class Components(Entry):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        counts = Counter(
-            [f"path {rule.path!r}" for rule in self.path] + [f"label {rule.label!r}" for rule in self.label]
-        )
-        if repeated := [name for name, count in counts.items() if count > 1]:
-            raise ValueError(f"{repeated[0]}: more than one entry")
+        paths = [f"path {rule.path!r}" for sub in self.subcomponent for rule in sub.paths]
+        labels = [f"label {rule.label!r}" for sub in self.subcomponent for rule in sub.labels]
+        names = [f"sub-component {sub.name!r}" for sub in self.subcomponent]
+        for name, count in Counter(names + paths + labels).items():
+            if count > 1:
+                raise ValueError(f"{name}: more than one entry")
         return self
 
-    def _component(self, rule: _Rule) -> Component:
-        return Component(self._parts[rule.sub], rule.sub, rule.strict)
-
     @cached_property
-    def _parts(self) -> dict[str, str]:
-        return {part.name: part.component for part in self.subcomponent}
-
-    @cached_property
-    def _paths(self) -> dict[str, Component]:
-        return {rule.path: self._component(rule) for rule in self.path}
+    def _beginnings(self) -> list[tuple[str, Component]]:
+        """What the paths of each entry begin with, the longest first."""
+        parts = {rule.path: sub.part(strict=rule.strict) for sub in self.subcomponent for rule in sub.paths}
+        beginnings = [(path[:-1] if path.endswith("*") else f"{path}/", part) for path, part in parts.items()]
+        return sorted(beginnings, key=lambda entry: len(entry[0]), reverse=True)
 
     @cached_property
     def _labels(self) -> dict[str, Component]:
-        return {rule.label: self._component(rule) for rule in self.label}
-
-    @cached_property
-    def _words(self) -> list[tuple[_TextRule, Component]]:
-        return [(rule, self._component(rule)) for rule in self.text]
-
-    @cached_property
-    def _needs(self) -> tuple[Needs, Needs]:
-        """Words that the rules for titles and those for whole texts need."""
-        in_title = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "title"}
-        anywhere = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "any"}
-        return Needs(in_title), Needs(anywhere)
-
-    @cached_property
-    def _stems(self) -> dict[str, list[str]]:
-        """Beginnings of names (entries with a trailing ``*``) by folder, the longest first."""
-        stems: dict[str, list[str]] = {}
-        for path in self._paths:
-            if path.endswith("*"):
-                folder, _, stem = path[:-1].rpartition("/")
-                stems.setdefault(folder, []).append(stem)
-        return {folder: sorted(names, key=len, reverse=True) for folder, names in stems.items()}
-
-    @cached_property
-    def _longest_entry(self) -> int:
-        return max((len(path) for path in self._paths), default=0)
+        return {rule.label: sub.part(strict=rule.strict) for sub in self.subcomponent for rule in sub.labels}
 
     def by_path(self, path: str) -> Component | None:
         """Return the component of a file by the longest entry that fits, or ``None``."""
-        if component := self._paths.get(path):
-            return component
-        # a folder that is longer than every entry is none: the walk starts where entries can be
-        end = path.find("/", self._longest_entry + 1)
-        folder, _, name = path[: end if end >= 0 else None].rpartition("/")
-        while folder:
-            for stem in self._stems.get(folder, ()):
-                if name.startswith(stem):
-                    return self._paths[f"{folder}/{stem}*"]
-            if component := self._paths.get(folder):
-                return component
-            folder, _, name = folder.rpartition("/")
-        return None
+        whole = f"{path}/"
+        return next((part for beginning, part in self._beginnings if whole.startswith(beginning)), None)
 
     def by_label(self, label: str) -> Component | None:
         """Return the component that a maintainers' label stands for, or ``None``."""
@@ -164,11 +120,11 @@ class Components(Entry):
         longest = relations.load().limits.text_chars
         lower_title = (title or "")[:longest].lower()
         whole = f"{lower_title}\n{body[:longest].lower()}" if body else lower_title
-        in_title, anywhere = self._needs
-        evidence: dict[Component, Evidence] = {}
-        for place in sorted([*in_title.met(lower_title), *anywhere.met(whole)]):
-            rule, component = self._words[place]
-            text = lower_title if rule.place == "title" else whole
-            if component not in evidence and (match := rule.pattern.search(text)):
-                evidence[component] = Evidence(component, "text", match[0][:MAX_DETAIL])
-        return list(evidence.values())
+        found = []
+        for sub in self.subcomponent:
+            for rule in sub.text:
+                text = lower_title if rule.place == "title" else whole
+                if contains_any(text, rule.needs) and (match := rule.pattern.search(text)):
+                    found.append(Evidence(sub.part(), "text", match[0][:MAX_DETAIL]))
+                    break
+        return found

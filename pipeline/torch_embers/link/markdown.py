@@ -1,20 +1,24 @@
 """Markdown: where fenced code begins and ends; a text without what its author did not say.
 
 Code, HTML comments and quoted replies are not the author's words. Blanked characters become spaces and line feeds stay,
-so that every other character keeps its place.
+so that every other character keeps its place. Only a line feed ends a line.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
-from typing import NamedTuple
+from collections import defaultdict, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _FENCE = re.compile(r"([ \t]{0,12}(?:> ?)?(?:[-*+] {1,3}|\d{1,3}[.)] {1,3})?)(`{3,}|~{3,})(.*)", re.DOTALL)
-_QUOTE = re.compile(r" {0,3}>")
-_TICKS = re.compile(r"`+")
-_SUSPECTS = ("`", "~~~", "<!--", ">")
-_EMPTY_LINE = re.compile(r"\n[ \t]*\n")
+_QUOTED = re.compile(r"^ {0,3}>[^\n]*", re.MULTILINE)
+_TICKS_OR_EMPTY_LINE = re.compile(r"`+|\n[ \t]*\n")
+
+Span = tuple[int, int]
+"""Where a piece of a text begins, and where it has ended."""
 
 
 class Fence(NamedTuple):
@@ -53,118 +57,82 @@ def fence(line: str) -> Fence | None:
 
 
 def blank_unsaid(text: str) -> str:
-    """Return ``text`` with fenced and inline code, HTML comments and quoted lines blanked; same length.
-
-    Lines end at line feeds. Runs in linear time.
-    """
-    if not any(mark in text for mark in _SUSPECTS):
-        return text
-    text = _blank_lines(blank_comments(text))
-    return _blank_inline_code(text) if "`" in text else text
-
-
-def _blank(text: str) -> str:
-    return "\n".join(" " * len(line) for line in text.split("\n"))
+    """Return ``text`` with fenced and inline code, HTML comments and quoted lines blanked; same length, linear time."""
+    text = blank_comments(text)
+    text = _blanked(text, _fenced(text))
+    text = _QUOTED.sub(lambda match: " " * len(match[0]), text) if ">" in text else text
+    return _blanked(text, _inline_code(text)) if "`" in text else text
 
 
 def blank_comments(text: str) -> str:
-    """HTML comments, but for those whose opening stands inside a fence or inline code (seen by its back-tick)."""
-    if "<!--" not in text:
-        return text
+    """Return ``text`` with HTML comments blanked, but for those that begin in fenced code; same length."""
+    return _blanked(text, _comments(text)) if "<!--" in text else text
+
+
+def _blanked(text: str, spans: Iterable[Span]) -> str:
+    """The text with these pieces blanked, which come in order and do not overlap."""
     parts: list[str] = []
     done = 0
-    fences = _fenced_spans(text) if ("```" in text or "~~~" in text) else []
-    fence = 0
-    while (start := text.find("<!--", done)) >= 0:
-        while fence < len(fences) and fences[fence][1] <= start:
-            fence += 1
-        if fence < len(fences) and fences[fence][0] <= start:
-            inside = fences[fence][1]
-            parts.append(text[done:inside])
-            done = inside
-            continue
-        end = text.find("-->", start + 4)
-        if end < 0:
-            at_line_start = not text[text.rfind("\n", 0, start) + 1 : start].strip()
-            end = len(text) if at_line_start else start + 4
-        else:
-            end += 3
-        parts += (text[done:start], _blank(text[start:end]))
+    for start, end in spans:
+        blank = "\n".join(" " * len(line) for line in text[start:end].split("\n"))
+        parts += (text[done:start], blank)
         done = end
-    parts.append(text[done:])
-    return "".join(parts)
+    return "".join([*parts, text[done:]])
 
 
-def _fenced_spans(text: str) -> list[tuple[int, int]]:
-    """Where fenced code stands, from the opening line to the end of the closing one."""
-    spans: list[tuple[int, int]] = []
-    opener, begin, place = "", 0, 0
-    for line in _lines(text):
+def _comments(text: str) -> Iterator[Span]:
+    """One that nobody closed ends with the text where it begins a line, and is only its mark elsewhere."""
+    fences = deque(_fenced(text))
+    last = text.rfind("-->")
+    done = 0
+    while (start := text.find("<!--", done)) >= 0:
+        while fences and fences[0][1] <= start:
+            fences.popleft()
+        if fences and fences[0][0] <= start:
+            done = fences[0][1]
+            continue
+        if start + 4 <= last:
+            done = text.find("-->", start + 4) + 3
+        else:
+            begins_a_line = not text[text.rfind("\n", 0, start) + 1 : start].strip()
+            done = len(text) if begins_a_line else start + 4
+        yield start, done
+
+
+def _fenced(text: str) -> Iterator[Span]:
+    """Fenced code, from the opening line to the closing one, or to the end of the text."""
+    if "```" not in text and "~~~" not in text:
+        return
+    opener = ""
+    begin = place = 0
+    for line in text.split("\n"):
         found = fence(line)
         if found is not None and found.is_plain:
             if opener and found.closes(opener):
-                spans.append((begin, place + len(line)))
+                yield begin, place + len(line)
                 opener = ""
             elif not opener and found.opens:
                 opener, begin = found.marks, place
-        place += len(line)
+        place += len(line) + 1
     if opener:
-        spans.append((begin, place))
-    return spans
+        yield begin, len(text)
 
 
-def _lines(text: str) -> list[str]:
-    """Lines with their line feeds; no other character ends a line."""
-    parts = text.split("\n")
-    return [part + "\n" for part in parts[:-1]] + parts[-1:]
-
-
-def _blank_lines(text: str) -> str:
-    """Fenced code and quoted lines."""
-    parts: list[str] = []
-    done = 0
-    for start, end in _fenced_spans(text) if ("```" in text or "~~~" in text) else ():
-        parts += (_unquoted(text[done:start]), _blank(text[start:end]))
-        done = end
-    parts.append(_unquoted(text[done:]))
-    return "".join(parts)
-
-
-def _unquoted(text: str) -> str:
-    if ">" not in text:
-        return text
-    return "\n".join(_blank(line) if _QUOTE.match(line) else line for line in text.split("\n"))
-
-
-def _blank_inline_code(text: str) -> str:
-    """Code between two runs of equally many back-ticks of one paragraph."""
-    runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
-    closers = _closers(text, runs)
-    parts: list[str] = []
-    done = 0
-    at = 0
-    while at < len(runs):
-        closer = closers[at]
-        if closer is None:
-            at += 1
+def _inline_code(text: str) -> Iterator[Span]:
+    """From each run of back-ticks to the next one of the same length in its paragraph."""
+    paragraph = 0
+    runs: list[tuple[tuple[int, int], int]] = []
+    ends: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
+    for match in _TICKS_OR_EMPTY_LINE.finditer(text):
+        if match[0].startswith("\n"):
+            paragraph += 1
             continue
-        start, end = runs[at][0], runs[closer][1]
-        parts += (text[done:start], _blank(text[start:end]))
-        done = end
-        at = closer + 1
-    parts.append(text[done:])
-    return "".join(parts)
-
-
-def _closers(text: str, runs: list[tuple[int, int]]) -> list[int | None]:
-    """For each run of back-ticks the next one of the same length in its paragraph, found from the end."""
-    breaks = [False, *(bool(_EMPTY_LINE.search(text, first[1], second[0])) for first, second in pairwise(runs))]
-    nearest: dict[int, int] = {}
-    closers: list[int | None] = [None] * len(runs)
-    for at in range(len(runs) - 1, -1, -1):
-        length = runs[at][1] - runs[at][0]
-        closers[at] = nearest.get(length)
-        nearest[length] = at
-        if breaks[at]:
-            nearest.clear()
-    return closers
+        key = (paragraph, len(match[0]))
+        runs.append((key, match.start()))
+        ends[key].append(match.end())
+    done = 0
+    for key, start in runs:
+        ends[key].popleft()
+        if start >= done and ends[key]:
+            done = ends[key][0]
+            yield start, done

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.link import relations
@@ -22,13 +21,10 @@ if TYPE_CHECKING:
 
     from torch_embers.link.relations import Block, Ignore, Rule, Rulebook
 
-MAX_NUMBER = 9_999_999
-"""No tracker counts higher yet; longer digits are something else."""
 SNIPPET = 160
 SNIPPET_BEFORE = 100
 GUARD_WINDOW = 60
 """Characters before a match in which a guard looks for a negation or an intention."""
-
 LINES_BEFORE = 2
 """Phrases reach back over this many line feeds: a keyword above its reference, the header of a block."""
 
@@ -65,8 +61,7 @@ class Reference:
     """The target does it to this item: "superseded by #2"."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Token:
+class _Token(NamedTuple):
     start: int
     end: int
     repo: str
@@ -112,7 +107,7 @@ def read(text: str, *, repo: str, number: int | None = None, title: bool = False
     if not _may_refer(lower):
         return Parsed([], unread)
     prose = blank_unsaid(lower)
-    tokens = list(islice(_tokens(prose, text, repo), limits.references + 1))
+    tokens = _tokens(prose, text, repo)
     if len(tokens) > limits.references:
         unread = f"only the first {limits.references:,} references were read"
         del tokens[limits.references :]
@@ -148,23 +143,14 @@ def _may_refer(lower: str) -> bool:
     return contains_any(lower, _HASH_WORDS)
 
 
-def _tokens(prose: str, text: str, repo: str) -> Iterator[_Token]:
+def _tokens(prose: str, text: str, repo: str) -> list[_Token]:
     """Everything that can name an item or a commit, left to right, without overlaps."""
-    numbered = list(_item_tokens(prose, text, repo))
-    if not contains_any(prose, _HASH_WORDS):
-        return iter(numbered)
-    starts = [token.start for token in numbered]
-    hashes = [
-        _Token(match.start(), match.end(), repo, None, match[1])
-        for match in _SHA.finditer(prose)
-        if not _covered(numbered, starts, match.start())
-    ]
-    return iter(sorted([*numbered, *hashes], key=lambda token: token.start))
-
-
-def _covered(tokens: list[_Token], starts: list[int], place: int) -> bool:
-    before = bisect_left(starts, place + 1) - 1
-    return before >= 0 and tokens[before].end > place
+    tokens = list(_item_tokens(prose, text, repo))
+    if contains_any(prose, _HASH_WORDS):
+        taken = {place for token in tokens for place in range(token.start, token.end)}
+        hashes = (match for match in _SHA.finditer(prose) if match.start() not in taken)
+        tokens += [_Token(match.start(), match.end(), repo, None, match[1]) for match in hashes]
+    return sorted(tokens, key=lambda token: token.start)
 
 
 def _item_tokens(prose: str, text: str, repo: str) -> Iterator[_Token]:
@@ -213,11 +199,7 @@ def _same_repo(named: str, repo: str) -> str:
     return repo if named.lower() == repo.lower() else named
 
 
-_Target = tuple[str, int | None, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(NamedTuple):
     token: _Token
     relation: str
     rule: str
@@ -268,8 +250,9 @@ class _Reading:
             self._drop(ignore)
         for block in book.blocks:
             yield from self._block(block)
-        for place in book.needs(kinds, title=title).met(self._text):
-            yield from self._rule(book.rules[place])
+        for rule in book.rules:
+            if rule.applies(kinds, title=title) and contains_any(self._text, rule.needs):
+                yield from self._rule(rule)
         for at, token in enumerate(self._tokens):
             if at not in self._silent and (token.number or token.end - token.start > len(token.sha or "")):
                 yield _Finding(token, MENTIONS, "mention", inverse=False)
@@ -322,7 +305,8 @@ class _Reading:
 
     def _rule(self, rule: Rule) -> Iterator[_Finding]:
         for match in rule.pattern.finditer(self._text):
-            if rule.unless and self._denied(rule, match.start()):
+            before = self._text[max(0, match.start() - GUARD_WINDOW) : match.start()]
+            if any(guard.search(before) for guard in rule.unless):
                 continue
             for at in self._within(*match.span("t")):
                 if at not in self._quoted:
@@ -330,15 +314,11 @@ class _Reading:
             if rule.closes:
                 self._quoted.update(self._within(*match.span()))
 
-    def _denied(self, rule: Rule, start: int) -> bool:
-        before = self._text[max(0, start - GUARD_WINDOW) : start]
-        return any(guard.search(before) for guard in rule.unless)
-
 
 def _merge(findings: Iterator[_Finding], text: str, repo: str, number: int | None, book: Rulebook) -> list[Reference]:
     """One finding per relation, direction and target; no self references; no mention beside anything stronger."""
-    kept: dict[tuple[_Target, str, bool], _Finding] = {}
-    related: set[_Target] = set()
+    kept: dict[tuple[object, ...], _Finding] = {}
+    related: set[tuple[object, ...]] = set()
     for finding in findings:
         token = finding.token
         if token.number is not None and token.number == number and token.repo == repo:
@@ -346,22 +326,12 @@ def _merge(findings: Iterator[_Finding], text: str, repo: str, number: int | Non
         target = (token.repo.lower(), token.number, token.sha)
         if finding.relation != MENTIONS:
             related.add(target)
-        elif target in related:
-            continue
         kept.setdefault((target, finding.relation, finding.inverse), finding)
     stated = [f for (target, relation, _), f in kept.items() if relation != MENTIONS or target not in related]
-    ordered = sorted(stated, key=lambda f: (f.token.start, -book.relations[f.relation].rank))
+    stated.sort(key=lambda f: (f.token.start, -book.relations[f.relation].rank))
     return [
-        Reference(
-            finding.relation,
-            finding.token.repo,
-            finding.token.number,
-            finding.token.sha,
-            _snippet(text, finding.token),
-            finding.rule,
-            finding.inverse,
-        )
-        for finding in ordered
+        Reference(relation, token.repo, token.number, token.sha, _snippet(text, token), rule, inverse)
+        for token, relation, rule, inverse in stated
     ]
 
 

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from torch_embers import toml_models
-from torch_embers.link.needs import Needs
 from torch_embers.toml_models import Entry
 
 FILE = "relations.toml"
@@ -192,17 +191,6 @@ class Rulebook(Entry):
         """Words of which a text of this kind has one where a rule states the relation; none where a rule needs none."""
         needs = [r.needs for r in self.rules if r.relation == relation and not r.inverse and kind in r.kinds]
         return tuple(sorted({word for words in needs for word in words})) if all(needs) else ()
-
-    @cached_property
-    def _needs(self) -> dict[tuple[frozenset[Kind], bool], Needs]:
-        return {}
-
-    def needs(self, kinds: frozenset[Kind], *, title: bool) -> Needs:
-        """The words that the rules for such texts need, by the place of the rule."""
-        if (kinds, title) not in self._needs:
-            places = {at: rule.needs for at, rule in enumerate(self.rules) if rule.applies(kinds, title=title)}
-            self._needs[kinds, title] = Needs(places)
-        return self._needs[kinds, title]
 
 
 @cache

@@ -15,13 +15,13 @@ from torch_embers.link.references import Parsed, Reference, read
 from torch_embers.store.records import RAW_KEPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 Row = dict[str, Any]
-Texts = list[tuple[Any, ...]]
-"""Texts of one origin with what belongs to each, as the queries of ``stage.py`` give them."""
 REJECTED_BY = "link"
 """The source of rejects that this stage writes: texts that cost more than one text may."""
+_ELSEWHERE = "another/repository"
+"""What ``#1`` means in a commit that came with the history of another repository."""
 
 
 @dataclass(slots=True)
@@ -32,25 +32,21 @@ class Rows:
     components: list[Row] = field(default_factory=list)
     rejects: list[Row] = field(default_factory=list)
 
+    def add(self, origin: str, texts: Iterable[tuple[Any, ...]]) -> None:
+        """Add what some texts say.
+
+        Args:
+            origin: item, comment or commit.
+            texts: with what belongs to each, as the query of that origin in ``stage.py`` gives them.
+        """
+        {"item": _add_items, "comment": _add_comments, "commit": _add_commits}[origin](texts, self)
+
     def references(self, parsed: Parsed, origin: str, text: str, page_id: str | None) -> list[Reference]:
         """The references of a text; what of it was not read becomes a reject."""
         if parsed.unread:
             row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_KEPT]}
             self.rejects.append({**row, "page_id": page_id})
         return parsed.references
-
-    def extend(self, more: Rows) -> None:
-        """Append what came after this."""
-        self.links += more.links
-        self.components += more.components
-        self.rejects += more.rejects
-
-
-def rows_of(origin: str, texts: Texts) -> Rows:
-    """The rows of some texts; ``origin`` is item, comment or commit."""
-    rows = Rows()
-    _READERS[origin](texts, rows)
-    return rows
 
 
 _ENDS = ("repo", "number", "sha", "target_repo", "target_number", "target_sha")
@@ -66,15 +62,14 @@ def _links(references: Iterable[Reference], number: int | None, sha: str | None,
         yield {**place, **statement, **dict(zip(_ENDS, ends, strict=True))}
 
 
-def _read_items(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
+def _add_items(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
     parts = Components.load()
     for repo, number, kind, title, body, created_at, page_id in records:
         origin = {"repo": repo, "found_id": str(number), "stated_at": created_at, "page_id": page_id}
         for place, text in (("title", title), ("body", body)):
-            if text:
-                parsed = read(text, repo=repo, number=number, title=place == "title", kind=kind or None)
-                references = rows.references(parsed, f"{repo} item {number}", text, page_id)
-                rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
+            parsed = read(text or "", repo=repo, number=number, title=place == "title", kind=kind or None)
+            references = rows.references(parsed, f"{repo} item {number}", text, page_id)
+            rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
         for part, evidence, detail in parts.by_text(title, body):
             rows.components.append(
                 {"repo": repo, "number": number, "evidence": evidence, "detail": detail, "page_id": page_id}
@@ -82,16 +77,15 @@ def _read_items(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
             )
 
 
-def _read_comments(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
+def _add_comments(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
     for repo, number, comment_id, body, created_at, page_id in records:
-        if body:
-            origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
-            parsed = read(body, repo=repo, number=number, kind="comment")
-            references = rows.references(parsed, f"{repo} comment {comment_id}", body, page_id)
-            rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
+        origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
+        parsed = read(body or "", repo=repo, number=number, kind="comment")
+        references = rows.references(parsed, f"{repo} comment {comment_id}", body, page_id)
+        rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
 
 
-def _read_commits(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
+def _add_commits(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
     for repo, sha, subject, message, line, pull, committed_at, page_id in records:
         first, _, rest = own_part(message or "").partition("\n")
         name = f"{repo} commit {sha}"
@@ -106,10 +100,6 @@ def _read_commits(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
         rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
 
 
-_ELSEWHERE = "another/repository"
-"""What ``#1`` means in a commit that came with the history of another repository."""
-
-
 def _is_landing_or_other(reference: Reference, repo: str, pull: int | None) -> bool:
     """Whether a reference may stand: which pull request a commit landed was decided when the commit was read.
 
@@ -120,18 +110,5 @@ def _is_landing_or_other(reference: Reference, repo: str, pull: int | None) -> b
     return is_own == (reference.relation == relations.LANDS)
 
 
-def _key(reference: Reference) -> tuple[object, ...]:
-    return (
-        reference.relation,
-        reference.target_repo,
-        reference.target_number,
-        reference.target_sha,
-        reference.inverse,
-    )
-
-
-_READERS: dict[str, Callable[[Iterable[tuple[Any, ...]], Rows], None]] = {
-    "item": _read_items,
-    "comment": _read_comments,
-    "commit": _read_commits,
-}
+def _key(said: Reference) -> tuple[object, ...]:
+    return (said.relation, said.target_repo, said.target_number, said.target_sha, said.inverse)

@@ -1,4 +1,7 @@
-"""What `embers search --like` and `embers search` do: the order by meaning and the order by words become one."""
+"""What `embers search --like` and `embers search` do: the order by meaning and the order by words become one.
+
+And possible duplicates, by vectors that are stored already: no model is loaded.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from torch_embers import packages
 from torch_embers.classify.embedding import nearest
 from torch_embers.classify.text import model_text
 from torch_embers.errors import InputError, StoreMissingError
-from torch_embers.search.duplicates import Hit
 from torch_embers.search.fusion import fuse, nearness
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import Scored, by_words, query_words
@@ -22,6 +24,21 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.embedding.embedder import Embedder
     from torch_embers.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """An item that was found, and why."""
+
+    repo: str
+    number: int
+    title: str
+    cosine: float | None
+    """Of the texts' vectors; None where the item has none, or a thousand others are nearer."""
+    words: float | None
+    """Score of the shared words (BM25); None where they share none, or a thousand others share more."""
+    linked: float | None = None
+    """Share of read pairs of this nearness that belong together (``PairRate``); None where the query was no item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +77,16 @@ def similar(store: Store, repo: str, number: int, k: int, wanted: ItemFilter | N
         words = query_words(text, rules.words.query_words)
         shared = by_words(connection, words, rules, repo=repo, among=among, but=but)
         variant = nearest.embedded_variant(connection)
-    if variant is None:
-        return Found(_together([], shared, rules, k, (repo, number)), WITHOUT_VECTORS)
-    try:
-        meant = nearest.similar(store, repo, number, rules.fusion.depth, variant=variant, among=among)
-    except nearest.NoVectorError as error:
-        return Found(_together([], shared, rules, k, (repo, number)), f"found by words alone: {error}")
-    hits = _together(meant, shared, rules, k, (repo, number))
+    meant: Sequence[nearest.Hit] = []
+    note = WITHOUT_VECTORS if variant is None else ""
+    if variant is not None:
+        try:
+            meant = nearest.similar(store, repo, number, rules.fusion.depth, variant=variant, among=among)
+        except nearest.NoVectorError as error:
+            note = f"found by words alone: {error}"
     model = meant[0].model if meant else ""
-    return Found([replace(hit, linked=rules.share(hit.cosine, model)) for hit in hits])
+    hits = _together(meant, shared, rules, k, (repo, number))
+    return Found([replace(hit, linked=rules.share(hit.cosine, model)) for hit in hits], note)
 
 
 def search(
@@ -98,20 +116,40 @@ def search(
         variant = nearest.embedded_variant(connection)
     if variant is None:
         return Found(_together([], shared, rules, k), WITHOUT_VECTORS)
-    if embedder is None and not packages.installed("classify"):
-        return Found(_together([], shared, rules, k), WITHOUT_MODEL)
-    embedder = embedder or _embedder()
+    if embedder is None:
+        if not packages.installed("classify"):
+            return Found(_together([], shared, rules, k), WITHOUT_MODEL)
+        from torch_embers.classify.embedding import embed  # its packages are of an extra
+
+        embedder = embed.load_embedder()
     meant = nearest.search(
         store, text, rules.fusion.depth, embedder=embedder, repo=inside, variant=variant, among=among
     )
     return Found(_together(meant, shared, rules, k))
 
 
-def _embedder() -> Embedder:
-    """The encoder of the setting; its packages are of an extra, and are imported only where it is needed."""
-    from torch_embers.classify.embedding import embed
+def possible_duplicates(store: Store, repo: str, number: int, k: int = 5) -> list[Hit]:
+    """The items that a triager would probably link to an item, nearest first; none where it has no vector.
 
-    return embed.load_embedder()
+    Raises:
+        StoreMissingError: no database.
+    """
+    rules = SearchRules.load()
+    store.require()
+    with store.read() as connection:
+        variant = nearest.embedded_variant(connection)
+    if variant is None:
+        return []
+    try:
+        meant = nearest.similar(store, repo, number, k, variant=variant)
+    except InputError:  # no vector, no text, or no such item: nothing to compare
+        return []
+    rated = [(hit, rules.share(hit.score, hit.model)) for hit in meant]
+    return [
+        Hit(hit.repo, hit.number, hit.title, hit.score, None, share)
+        for hit, share in rated
+        if share is not None and share >= rules.duplicates.shown_from
+    ]
 
 
 def _together(

@@ -13,8 +13,7 @@ from torch_embers.store.show import item_name, item_verdict_text, print_marks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.search.command import Found
-    from torch_embers.search.duplicates import Hit
+    from torch_embers.search.command import Found, Hit
     from torch_embers.store.store import Store
 
 _KEYS = ("repo", "number", "title", "state", "verdict", "release", "verdict_speaks_of", "another_occurs", "address")

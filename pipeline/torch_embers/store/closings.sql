@@ -1,5 +1,5 @@
--- Who closed each item, and why each issue was closed: the views closings and item_dispositions. A migration loads this file with
--- `.read closings.sql`; a change of it needs a new migration that does the same.
+-- Who closed each item, and why each issue was closed: the views closings, issue_closings and item_dispositions. A migration loads this
+-- file with `.read closings.sql`; a change of it needs a new migration that does the same.
 --
 -- What stands against a closing makes the disposition unknown, with both statements: a change that was backed out and did not land again,
 -- a mark as duplicate beside a fix, the item's reason beside that of the event, a closing and a reopening of one moment or of an unknown
@@ -38,8 +38,32 @@ LEFT JOIN said s USING (repo, number)
 LEFT JOIN comments o ON o.repo = c.repo AND o.number = c.number AND o.comment_id = s.comment_id;
 COMMENT ON VIEW closings IS 'Who closed each closed item, when and why: reason, the pull request or commit that did it, and the closing comment (the last one of the closer between five minutes before the closing and one minute after).';
 
-CREATE OR REPLACE VIEW item_dispositions AS
-WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by a commit, GitHub calls them closed, and its bot labels them
+CREATE OR REPLACE VIEW issue_closings AS
+WITH ways (how, disposition, evidence_kind, denies, text) AS (VALUES  -- denies: which readings it contradicts; {}: what is said of that issue
+    ('merged', 'unknown', NULL, 'every', 'it was merged, so it is or became a pull request'),
+    ('at_odds', 'unknown', NULL, 'fixed', 'the item says {}'),
+    ('unordered', 'unknown', NULL, 'none', 'closed or reopened twice at one moment, or at a moment that nobody states'),
+    ('fixed_and_marked', 'unknown', NULL, 'fixed', 'a fix is named, and it is marked as a duplicate'),
+    ('several_duplicates', 'unknown', NULL, 'every', 'the closing comment calls it a duplicate of {}'),
+    ('fixed_and_duplicate', 'unknown', NULL, 'every', 'the last closing calls it fixed, and a duplicate'),
+    ('fixed_and_superseded', 'unknown', NULL, 'every', 'the last closing calls it fixed, and superseded by {}'),
+    ('fixed_and_declined', 'unknown', NULL, 'every', 'the last closing calls it fixed, and not planned'),
+    ('said_duplicate', 'duplicate', 'comment', 'others', 'the closing comment calls it a duplicate of {}'),
+    ('duplicate', 'duplicate', 'state_reason', 'others', 'closed as duplicate'),
+    ('said_superseded', 'superseded', 'comment', 'others', 'the closing comment calls it superseded by {}'),
+    -- "not planned" was also said of duplicates and of what is stale, before the tracker had words for them
+    ('declined', 'declined', 'state_reason', 'fixed', 'closed as not planned'),
+    ('closing_pull', 'fixed', 'closing_pr', 'others', 'a pull request closed it'),
+    ('commit', 'fixed', 'commit', 'others', 'a commit closed it'),
+    ('said_fixed', 'fixed', 'comment', 'others', 'the closing comment names what fixed it'),
+    ('reopened', 'unknown', NULL, 'none', 'closed and reopened, and the last closing does not say why'),
+    ('not_seen', 'unknown', NULL, 'none', 'closed again later, and what closed it then was not seen'),
+    ('fixing_pull', 'fixed', 'closing_pr', 'others', 'a merged pull request names it as fixed'),
+    ('backed_out', 'unknown', NULL, 'fixed', '{} names it as fixed, and was backed out'),
+    ('fixing_commit', 'fixed', 'commit', 'others', 'a commit of the history names it as fixed'),
+    ('earlier_pull', 'unknown', NULL, 'none', '{} names it as fixed, and was merged before the report'),
+    ('nothing', 'unknown', NULL, 'none', 'no event, comment or merged fix says why it was closed')
+), merged AS (  -- NULL where nobody says; pytorch lands most pull requests by a commit, GitHub calls them closed, and its bot labels them
     SELECT repo, number, coalesce(merged_at, closed_at) AS moment,
            CASE WHEN merged_at IS NOT NULL OR coalesce(state_reason, '') = 'merged' OR list_contains(labels, 'Merged') OR (repo, number) IN (
                     SELECT (repo, pull_number) FROM commits WHERE pull_number IS NOT NULL) THEN true
@@ -71,45 +95,40 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LATERAL (SELECT coalesce(p.moment >= i.created_at, true) AS is_later)
     WHERE l.relation = 'fixes' AND p.merged
     GROUP BY ALL
-), reopened AS (
-    SELECT repo, number, max(created_at) AS moment, bool_or(created_at IS NULL) AS is_undated
-    FROM events WHERE type = 'reopened' GROUP BY ALL
-), marked AS (  -- by the tracker's own button; the last word counts
-    SELECT repo, number, arg_max(type, (created_at, try_cast(event_id AS HUGEINT))) = 'marked_as_duplicate' AS is_duplicate
-    FROM events WHERE type IN ('marked_as_duplicate', 'unmarked_as_duplicate') GROUP BY ALL
-), told AS (  -- closings that nobody can order, or that say two things at one moment
-    SELECT e.repo, e.number, count(*) FILTER (e.type = 'closed' AND e.created_at IS NULL) > 0 AND count(*) > 1 AS is_undated,
-           count(DISTINCT coalesce(e.state_reason, '') || coalesce(e.commit_sha, '') || coalesce(e.other_number::VARCHAR, ''))
-               FILTER (e.type = 'closed' AND e.created_at = l.moment) > 1 AS is_double,
-           count(*) FILTER (e.type = 'reopened' AND e.created_at = l.moment) > 0 AS is_reopened_at_once,
-           arg_max(nullif(e.state_reason, ''), (e.created_at, try_cast(e.event_id AS HUGEINT))) FILTER (e.type = 'closed') AS reason
-    FROM events e JOIN (SELECT repo, number, max(created_at) AS moment FROM events WHERE type = 'closed' GROUP BY ALL) l USING (repo, number)
-    WHERE e.type IN ('closed', 'reopened') GROUP BY ALL
-), merges AS (
-    SELECT DISTINCT repo, number FROM events WHERE type = 'merged'
+), history AS (  -- closings that nobody can order, or that say two things at one moment, are no order
+    SELECT repo, number, max(created_at) FILTER (type = 'reopened') AS reopened_at, count(*) FILTER (type = 'reopened') > 0 AS was_reopened,
+           arg_max(type, place) FILTER (type IN ('marked_as_duplicate', 'unmarked_as_duplicate')) = 'marked_as_duplicate' AS is_marked,
+           arg_max(nullif(state_reason, ''), place) FILTER (type = 'closed') AS reason,
+           (count(*) FILTER (type = 'closed' AND created_at IS NULL) > 0 AND count(*) FILTER (type IN ('closed', 'reopened')) > 1)
+               OR count(*) FILTER (type = 'reopened' AND (created_at IS NULL OR created_at = last_closed)) > 0
+               OR count(DISTINCT coalesce(state_reason, '') || coalesce(commit_sha, '') || coalesce(other_number::VARCHAR, ''))
+                  FILTER (type = 'closed' AND created_at = last_closed) > 1 AS is_unordered,
+           bool_or(type = 'merged') AS was_merged
+    FROM (SELECT *, (created_at, try_cast(event_id AS HUGEINT)) AS place,
+                 max(created_at) FILTER (type = 'closed') OVER (PARTITION BY repo, number) AS last_closed
+          FROM events WHERE type IN ('closed', 'reopened', 'merged', 'marked_as_duplicate', 'unmarked_as_duplicate'))
+    GROUP BY repo, number
 ), closing AS (  -- what is told of a closing that is not the last one explains nothing
-    SELECT c.repo, c.number, c.kind, c.closed_at, r.moment AS reopened_at, r.number IS NOT NULL AS was_reopened,
-           coalesce(r.moment > c.closed_at, false) OR coalesce(i.closed_at > c.closed_at + INTERVAL 1 HOUR, false) AS is_old,
+    SELECT c.repo, c.number, c.closed_at, h.reopened_at, coalesce(h.was_reopened, false) AS was_reopened,
+           coalesce(h.reopened_at > c.closed_at, false) OR coalesce(i.closed_at > c.closed_at + INTERVAL 1 HOUR, false) AS is_old,
            CASE WHEN NOT is_old THEN c.closed_at
-                WHEN i.closed_at > c.closed_at AND coalesce(i.closed_at >= r.moment, true) THEN i.closed_at END AS last_closed_at,
-           is_old AND NOT coalesce(r.moment > c.closed_at, false) AS is_reclosed,  -- its reopening was not seen
+                WHEN i.closed_at > c.closed_at AND coalesce(i.closed_at >= h.reopened_at, true) THEN i.closed_at END AS last_closed_at,
+           is_old AND NOT coalesce(h.reopened_at > c.closed_at, false) AS is_reclosed,  -- its reopening was not seen
            -- of a closing that is not the last one the item's own reason speaks, unless it was reopened since: then that is stale
            CASE WHEN NOT is_old THEN c.reason WHEN is_reclosed THEN nullif(i.state_reason, '') END AS reason,
-           NOT is_old AND coalesce(i.state_reason IN ('completed', 'not_planned', 'duplicate') AND t.reason IN ('completed', 'not_planned', 'duplicate')
-                                   AND i.state_reason <> t.reason, false) AS is_at_odds,
-           i.state_reason AS item_reason, t.reason AS event_reason,
-           coalesce(t.is_undated OR t.is_double OR t.is_reopened_at_once OR r.is_undated, false) AS is_unordered,
-           coalesce(m.is_duplicate, false) AS is_marked,
-           i.merged_at IS NOT NULL OR i.merge_sha IS NOT NULL OR (i.repo, i.number) IN (FROM merges) AS was_merged,
+           NOT is_old AND coalesce(i.state_reason IN ('completed', 'not_planned', 'duplicate') AND h.reason IN ('completed', 'not_planned', 'duplicate')
+                                   AND i.state_reason <> h.reason, false) AS is_at_odds,
+           i.state_reason AS item_reason, h.reason AS event_reason,
+           coalesce(h.is_unordered, false) AS is_unordered, coalesce(h.is_marked, false) AS is_marked,
+           i.merged_at IS NOT NULL OR i.merge_sha IS NOT NULL OR coalesce(h.was_merged, false) AS was_merged,
            CASE WHEN NOT is_old THEN c.closing_repo END AS closing_repo,
            CASE WHEN NOT is_old THEN c.closing_number END AS closing_number,
            CASE WHEN NOT is_old THEN c.closing_sha END AS closing_sha,
            CASE WHEN NOT is_old THEN c.closing_comment_id END AS closing_comment_id
     FROM closings c
     JOIN items i ON i.repo = c.repo AND i.number = c.number
-    LEFT JOIN reopened r ON r.repo = c.repo AND r.number = c.number
-    LEFT JOIN marked m ON m.repo = c.repo AND m.number = c.number
-    LEFT JOIN told t ON t.repo = c.repo AND t.number = c.number
+    LEFT JOIN history h ON h.repo = c.repo AND h.number = c.number
+    WHERE coalesce(nullif(c.kind, ''), 'issue') = 'issue'
 ), fixing_commit AS (  -- of a history that was read, not taken back, not after the closing; where an annotator read the closing, his word stands alone
     SELECT t.repo, t.number, arg_max(t.commit_sha, t.committed_at) AS sha, max(t.committed_at) AS moment
     FROM (SELECT repo, commit_sha, pull_number, committed_at, unnest(issues)::BIGINT AS number
@@ -134,11 +153,9 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     WHERE c.closing_comment_id IS NOT NULL
     GROUP BY ALL
 ), known AS (
-    SELECT c.repo, c.number, c.reason, c.closed_at, c.reopened_at, c.is_at_odds, c.item_reason, c.event_reason, c.is_unordered, c.is_marked, c.was_merged,
-           CASE WHEN s2.number IS NULL THEN c.closing_sha END AS closing_sha,
+    SELECT c.* REPLACE (CASE WHEN s2.number IS NULL THEN c.closing_sha END AS closing_sha),
            CASE WHEN b.number IS NOT NULL THEN '#' || b.number WHEN s2.number IS NOT NULL THEN '#' || s2.number
-                WHEN f.pull IS NULL THEN '#' || f.backed_out END AS backed_out, c.was_reopened, c.is_old, c.last_closed_at,
-           c.is_reclosed,
+                WHEN f.pull IS NULL THEN '#' || f.backed_out END AS backed_out,
            CASE WHEN q.merged IS DISTINCT FROM false AND b.number IS NULL
                 THEN CASE WHEN c.closing_repo = c.repo THEN '' ELSE c.closing_repo END || '#' || c.closing_number END AS closing_pull,
            '#' || f.pull AS fixing_pull, f.moment AS fixed_at, '#' || f.earlier AS earlier_pull,
@@ -153,7 +170,6 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
     LEFT JOIN fixing f ON f.repo = c.repo AND f.number = c.number
     LEFT JOIN fixing_commit fc ON fc.repo = c.repo AND fc.number = c.number
     LEFT JOIN stated s ON s.repo = c.repo AND s.number = c.number
-    WHERE coalesce(nullif(c.kind, ''), 'issue') = 'issue'
 ), found AS (  -- the first that holds decides; the last closing speaks also for an issue that had been reopened
     SELECT *,
            closing_pull IS NOT NULL OR closing_sha IS NOT NULL OR said_fixed AS says_fixed,
@@ -180,63 +196,36 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
                 WHEN earlier_pull IS NOT NULL THEN 'earlier_pull'
                 ELSE 'nothing' END AS how
     FROM known
-), ruled AS (
-    SELECT repo, number, how, is_reclosed, reopened_at::DATE AS reopened_on, last_closed_at::DATE AS closed_on,
-           CASE WHEN how = 'said_duplicate' THEN duplicates[1] END AS duplicate_of,
-           CASE WHEN how IN ('said_duplicate', 'duplicate') THEN 'duplicate'
-                WHEN how = 'said_superseded' THEN 'superseded'
-                WHEN how = 'declined' THEN 'declined'
-                WHEN how IN ('closing_pull', 'commit', 'said_fixed', 'fixing_pull', 'fixing_commit') THEN 'fixed'
-                ELSE 'unknown' END AS disposition,
-           CASE WHEN how IN ('duplicate', 'declined') THEN 'state_reason'
-                WHEN how IN ('closing_pull', 'fixing_pull') THEN 'closing_pr'
-                WHEN how IN ('commit', 'fixing_commit') THEN 'commit'
-                WHEN how LIKE 'said%' THEN 'comment' END AS evidence_kind,
-           CASE how WHEN 'said_duplicate' THEN 'the closing comment calls it a duplicate of #' || duplicates[1]
-                    WHEN 'said_superseded' THEN 'the closing comment calls it superseded by ' || superseded_by
-                    WHEN 'said_fixed' THEN 'the closing comment names what fixed it'
-                    WHEN 'duplicate' THEN 'closed as duplicate'
-                    WHEN 'declined' THEN 'closed as not planned'
-                    WHEN 'closing_pull' THEN 'a pull request closed it'
-                    WHEN 'commit' THEN 'a commit closed it'
-                    WHEN 'fixing_pull' THEN 'a merged pull request names it as fixed'
-                    WHEN 'fixing_commit' THEN 'a commit of the history names it as fixed'
-                    WHEN 'several_duplicates' THEN 'the closing comment calls it a duplicate of #'
-                         || array_to_string(duplicates, ' and of #')
-                    WHEN 'fixed_and_duplicate' THEN 'the last closing calls it fixed, and a duplicate'
-                    WHEN 'fixed_and_superseded' THEN 'the last closing calls it fixed, and superseded by ' || superseded_by
-                    WHEN 'fixed_and_declined' THEN 'the last closing calls it fixed, and not planned'
-                    WHEN 'reopened' THEN 'closed and reopened, and the last closing does not say why'
-                    WHEN 'not_seen' THEN 'closed again later, and what closed it then was not seen'
-                    WHEN 'merged' THEN 'it was merged, so it is or became a pull request'
-                    WHEN 'at_odds' THEN 'the item says ' || item_reason || ', its last closing ' || event_reason
-                    WHEN 'unordered' THEN 'closed or reopened twice at one moment, or at a moment that nobody states'
-                    WHEN 'fixed_and_marked' THEN 'a fix is named, and it is marked as a duplicate'
-                    WHEN 'backed_out' THEN backed_out || ' names it as fixed, and was backed out'
-                    WHEN 'earlier_pull' THEN earlier_pull || ' names it as fixed, and was merged before the report'
-                    ELSE 'no event, comment or merged fix says why it was closed' END AS evidence,
-           CASE WHEN how = 'closing_pull' THEN closing_pull
-                WHEN how = 'commit' THEN closing_sha
-                WHEN how = 'fixing_commit' THEN fixing_sha
-                WHEN how = 'fixing_pull' THEN fixing_pull
-                WHEN how LIKE 'said%' THEN comment_address END AS evidence_ref,
-           (CASE WHEN how = 'fixing_pull' THEN coalesce(fixed_at, last_closed_at) WHEN how = 'fixing_commit' THEN fixing_sha_at
-                 ELSE last_closed_at END)::DATE AS evidence_date
-    FROM found
+)
+SELECT repo, number, how, disposition, CASE WHEN how = 'said_duplicate' THEN duplicates[1] END AS duplicate_of, evidence_kind,
+       replace(text, '{}', coalesce(CASE WHEN how IN ('said_duplicate', 'several_duplicates') THEN '#' || array_to_string(duplicates, ' and of #')
+                                         WHEN how = 'at_odds' THEN item_reason || ', its last closing ' || event_reason
+                                         WHEN how = 'backed_out' THEN backed_out
+                                         WHEN how = 'earlier_pull' THEN earlier_pull
+                                         ELSE superseded_by END, '')) AS evidence,
+       CASE WHEN how = 'closing_pull' THEN closing_pull
+            WHEN how = 'commit' THEN closing_sha
+            WHEN how = 'fixing_commit' THEN fixing_sha
+            WHEN how = 'fixing_pull' THEN fixing_pull
+            WHEN evidence_kind = 'comment' THEN comment_address END AS evidence_ref,
+       (CASE WHEN how = 'fixing_pull' THEN coalesce(fixed_at, last_closed_at) WHEN how = 'fixing_commit' THEN fixing_sha_at
+             ELSE last_closed_at END)::DATE AS evidence_date,
+       denies, last_closed_at::DATE AS closed_on, reopened_at::DATE AS reopened_on, is_reclosed
+FROM found JOIN ways USING (how);
+COMMENT ON VIEW issue_closings IS 'What the tracker says of why each closed issue was closed, before any reading: how it is known, the disposition that follows, and which readings that contradicts (denies: every, fixed, others, none).';
+
+CREATE OR REPLACE VIEW item_dispositions AS
+WITH ruled AS MATERIALIZED (
+    FROM issue_closings
 ), heard AS (  -- of one issue those of humans count, else all
     FROM dispositions
     QUALIFY annotator_kind = 'human' OR count(*) FILTER (annotator_kind = 'human') OVER (PARTITION BY repo, number) = 0
 ), compared AS (  -- each beside what the tracker did, by day
-    SELECT d.*, r.how, r.evidence AS closing, r.evidence_date AS decided_on, r.closed_on, r.reopened_on, r.is_reclosed,
+    SELECT d.*, r.evidence AS closing, r.evidence_date AS decided_on, r.closed_on, r.reopened_on, r.is_reclosed,
            CASE WHEN d.evidence_ref = r.evidence_ref THEN false  -- the annotator read that very closing
-                WHEN r.how = 'nothing' OR r.how IN ('reopened', 'not_seen', 'earlier_pull') THEN false
-                WHEN r.how = 'merged' OR (r.how IN ('at_odds', 'fixed_and_marked', 'backed_out') AND d.disposition = 'fixed') THEN true
-                WHEN r.how IN ('at_odds', 'unordered', 'fixed_and_marked', 'backed_out') THEN false
-                WHEN r.how IN ('several_duplicates', 'fixed_and_duplicate', 'fixed_and_superseded', 'fixed_and_declined') THEN true
-                -- "not planned" was also said of duplicates and of what is stale, before the tracker had words for them
-                WHEN r.how = 'declined' THEN d.disposition = 'fixed'
-                WHEN d.disposition <> r.disposition THEN true
-                ELSE coalesce(d.duplicate_of <> r.duplicate_of, false) END AS differs,
+                WHEN r.denies = 'fixed' THEN d.disposition = 'fixed'
+                WHEN r.denies = 'others' THEN d.disposition <> r.disposition OR coalesce(d.duplicate_of <> r.duplicate_of, false)
+                ELSE r.denies = 'every' END AS differs,
            -- a link from a merged pull request is no decision of the tracker: it counts where it is known to be later
            CASE WHEN r.how = 'merged' THEN true
                 WHEN r.how = 'fixing_pull' THEN coalesce(r.evidence_date > d.evidence_date, false)
@@ -256,38 +245,36 @@ WITH merged AS (  -- NULL where nobody says; pytorch lands most pull requests by
            string_agg(DISTINCT disposition || coalesce(' of #' || duplicate_of, '') || ' (' || annotator || ')', ', '
                       ORDER BY disposition || coalesce(' of #' || duplicate_of, '') || ' (' || annotator || ')') AS said
     FROM readings WHERE moved IS NULL AND NOT is_contradicted GROUP BY ALL
-), chosen AS (
+), chosen AS (  -- without an annotator: by the rules above; without a disposition: unknown
     SELECT repo, number, disposition, duplicate_of, evidence_kind, evidence, evidence_ref, evidence_date,
            annotator_kind, annotator, confidence, 0 AS place
     FROM readings SEMI JOIN (FROM agreed WHERE NOT is_disputed) USING (repo, number)
     WHERE moved IS NULL AND NOT is_contradicted
     UNION ALL BY NAME
-    SELECT repo, number, 'unknown' AS disposition, 'annotators disagree: ' || said AS evidence,
-           'rule' AS annotator_kind, 'events and links' AS annotator, 0 AS place
-    FROM agreed WHERE is_disputed
+    SELECT repo, number, 'annotators disagree: ' || said AS evidence, 0 AS place FROM agreed WHERE is_disputed
     UNION ALL BY NAME
-    SELECT repo, number, 'unknown' AS disposition,
+    SELECT repo, number,
            said || coalesce(', ' || moved, '') || '; the tracker' || coalesce(' on ' || decided_on, '') || ': ' || closing
                || CASE WHEN evidence_date IS NULL OR decided_on IS NULL THEN '; which is later is not known' ELSE '' END
-               AS evidence,
-           'rule' AS annotator_kind, 'events and links' AS annotator, 1 AS place
+               AS evidence, 1 AS place
     FROM readings WHERE is_contradicted
     UNION ALL BY NAME
     SELECT repo, number, disposition, duplicate_of, evidence_kind, evidence, evidence_ref, evidence_date,
-           'rule' AS annotator_kind, 'events and links' AS annotator,
            CASE WHEN disposition = 'unknown' THEN 5 ELSE 2 END AS place
     FROM ruled
     UNION ALL BY NAME
-    SELECT repo, number, 'unknown' AS disposition, evidence, evidence_ref, evidence_date, annotator_kind, annotator,
-           confidence, CASE WHEN annotator_kind = 'human' THEN 0 ELSE 3 END AS place
-    FROM heard d SEMI JOIN ruled r USING (repo, number) WHERE d.disposition = 'unknown'
+    SELECT repo, number, evidence, evidence_ref, evidence_date, annotator_kind, annotator, confidence,
+           CASE WHEN annotator_kind = 'human' THEN 0 ELSE 3 END AS place
+    FROM heard SEMI JOIN ruled USING (repo, number) WHERE disposition = 'unknown'
     UNION ALL BY NAME
-    SELECT repo, number, 'unknown' AS disposition, said || '; ' || moved || ', and the last closing does not say why' AS evidence,
-           'rule' AS annotator_kind, 'events and links' AS annotator, 4 AS place
+    SELECT repo, number, said || '; ' || moved || ', and the last closing does not say why' AS evidence, 4 AS place
     FROM readings WHERE moved IS NOT NULL
 ), first_of AS (
+    SELECT repo, number, coalesce(disposition, 'unknown') AS disposition, duplicate_of, evidence_kind, evidence, evidence_ref, evidence_date,
+           coalesce(annotator_kind, 'rule') AS annotator_kind, coalesce(chosen.annotator, 'events and links') AS annotator, confidence
     FROM chosen
-    QUALIFY row_number() OVER (PARTITION BY repo, number ORDER BY place, confidence DESC NULLS LAST, annotator, evidence) = 1
+    QUALIFY row_number() OVER (PARTITION BY repo, number ORDER BY place, confidence DESC NULLS LAST,
+                               coalesce(chosen.annotator, 'events and links'), evidence) = 1
 ), chained AS (  -- a duplicate of a duplicate: where it is tracked nobody says
     SELECT f.*, f.disposition = 'duplicate' AND coalesce(t.disposition = 'duplicate', false) AS is_chained
     FROM first_of f LEFT JOIN first_of t ON t.repo = f.repo AND t.number = f.duplicate_of
