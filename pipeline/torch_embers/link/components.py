@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache, cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from torch_embers import toml_models
 from torch_embers.link import relations
@@ -39,46 +39,35 @@ class Evidence(NamedTuple):
     """The path, the label, or the words that matched."""
 
 
-def _known_part(name: str, info: ValidationInfo[dict[str, Any]]) -> str:
-    if name not in toml_models.names(info, "subcomponent"):
-        raise ValueError(f"unknown sub-component {name!r}")
-    return name
-
-
-class _Subcomponent(Entry):
-    name: str
-    component: Literal["data_path", "computation"]
-    meaning: str
-
-
-class _Rule(Entry):
-    sub: Annotated[str, AfterValidator(_known_part)]
-    strict: bool = False
-    reason: str
-
-
-class _PathRule(_Rule):
-    path: str
-
-
-class _LabelRule(_Rule):
-    label: Annotated[str, AfterValidator(str.lower)]
-
-
-class _TextRule(_Rule):
-    id: str
+class _TextRule(Entry):
     place: Literal["title", "any"] = Field(alias="in")
     needs: tuple[str, ...] = ()
     pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
 
 
+class _Part(Entry):
+    name: str
+    component: Literal["data_path", "computation"]
+    meaning: str
+    strict_paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    strict_labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    text: tuple[_TextRule, ...] = ()
+
+    @property
+    def strict(self) -> Component:
+        return Component(self.component, self.name, strict=True)
+
+    @property
+    def wide(self) -> Component:
+        return Component(self.component, self.name, strict=False)
+
+
 class Components(Entry):
     """Everything in ``data/components.toml``; ``Components.load()`` gives the shipped table."""
 
-    subcomponent: tuple[_Subcomponent, ...]
-    path: tuple[_PathRule, ...] = ()
-    label: tuple[_LabelRule, ...] = ()
-    text: tuple[_TextRule, ...] = ()
+    part: tuple[_Part, ...]
 
     @staticmethod
     @cache
@@ -92,37 +81,32 @@ class Components(Entry):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        counts = Counter(
-            [f"path {rule.path!r}" for rule in self.path] + [f"label {rule.label!r}" for rule in self.label]
-        )
+        paths = [f"path {path!r}" for part in self.part for path in (*part.strict_paths, *part.paths)]
+        labels = [f"label {label.lower()!r}" for part in self.part for label in (*part.strict_labels, *part.labels)]
+        counts = Counter([f"part {part.name!r}" for part in self.part] + paths + labels)
         if repeated := [name for name, count in counts.items() if count > 1]:
             raise ValueError(f"{repeated[0]}: more than one entry")
         return self
 
-    def _component(self, rule: _Rule) -> Component:
-        return Component(self._parts[rule.sub], rule.sub, rule.strict)
-
-    @cached_property
-    def _parts(self) -> dict[str, str]:
-        return {part.name: part.component for part in self.subcomponent}
-
     @cached_property
     def _paths(self) -> dict[str, Component]:
-        return {rule.path: self._component(rule) for rule in self.path}
+        wide = {path: part.wide for part in self.part for path in part.paths}
+        return wide | {path: part.strict for part in self.part for path in part.strict_paths}
 
     @cached_property
     def _labels(self) -> dict[str, Component]:
-        return {rule.label: self._component(rule) for rule in self.label}
+        wide = {label.lower(): part.wide for part in self.part for label in part.labels}
+        return wide | {label.lower(): part.strict for part in self.part for label in part.strict_labels}
 
     @cached_property
     def _words(self) -> list[tuple[_TextRule, Component]]:
-        return [(rule, self._component(rule)) for rule in self.text]
+        return [(rule, part.wide) for part in self.part for rule in part.text]
 
     @cached_property
     def _needs(self) -> tuple[Needs, Needs]:
         """Words that the rules for titles and those for whole texts need."""
-        in_title = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "title"}
-        anywhere = {at: rule.needs for at, rule in enumerate(self.text) if rule.place == "any"}
+        in_title = {at: rule.needs for at, (rule, _) in enumerate(self._words) if rule.place == "title"}
+        anywhere = {at: rule.needs for at, (rule, _) in enumerate(self._words) if rule.place == "any"}
         return Needs(in_title), Needs(anywhere)
 
     @cached_property
