@@ -281,8 +281,8 @@ def _execute(connection: duckdb.DuckDBPyConnection, text: str, given: Mapping[st
 def _variables(items: int, comments: int, seed: int) -> dict[str, Any]:
     schemes = {scheme["name"]: scheme["class"] for scheme in resources.load_toml("taxonomy.toml")["scheme"]}
     names = {scheme: list(dict.fromkeys(entry["name"] for entry in found)) for scheme, found in schemes.items()}
-    parts = resources.load_toml("components.toml")["subcomponent"]
-    strict = {part["name"] for part in parts for entry in part.get("paths", ()) if entry.get("strict")}
+    parts = resources.load_toml("components.toml")["part"]
+    paths = [path for part in parts for path in (*part.get("strict_paths", ()), *part.get("paths", ()))]
     return {
         "items": items,
         "comments": comments,
@@ -292,10 +292,8 @@ def _variables(items: int, comments: int, seed: int) -> dict[str, Any]:
         "heading": HEADING,
         "texts": _texts(random.Random(seed)),
         "labels": _weighted(LABELS, LABELS),
-        "parts": [(part["component"], part["name"], str(part["name"] in strict).lower()) for part in parts],
-        "paths": sorted(
-            entry["path"] for part in parts for entry in part.get("paths", ()) if not entry["path"].endswith("*")
-        ),
+        "parts": [(part["component"], part["name"], str("strict_paths" in part).lower()) for part in parts],
+        "paths": sorted(path for path in paths if not path.endswith("*")),
         "bug_types": _weighted(names["bug_type"], WEIGHTS),
         "consequences": names["consequence"],
         "backends": names["backend"],

@@ -1,2 +1,2 @@
 -- Paths of the strict data path.
-SELECT path AS "`path`", sub AS "`sub-component`", reason FROM (SELECT unnest(path, recursive := true) FROM 'components.json') WHERE strict
+SELECT unnest(part.strict_paths) AS "`path`", part.name AS "`sub-component`" FROM (SELECT unnest(part) AS part FROM 'components.json')

@@ -12,9 +12,12 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations, jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
 from torch_embers.audit import command as audit_command
@@ -47,11 +50,32 @@ MOST_HITS = 50
 
 
 class _Server(MCPServer[Any]):
-    """Tells which argument is wrong in one line; the SDK's own text has four, with an address of its validator."""
+    """Refuses unknown arguments, which the SDK ignores, and tells which is wrong in one line instead of four.
+
+    A request with half of a surrogate pair is answered, too: the SDK's parser refuses it and tells the client nothing.
+    """
+
+    async def run_stdio_async(self) -> None:
+        """Serve standard input and output."""
+        send, repaired = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+
+            async def repair() -> None:
+                async with send:
+                    async for message in incoming:
+                        await send.send(_read_again(message) if isinstance(message, ValidationError) else message)
+
+            group.start_soon(repair)
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(repaired, outgoing, options)
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
+        if tool := self._tool_manager.get_tool(name):
+            known = tool.parameters["properties"]
+            if unknown := sorted(arguments.keys() - known):
+                raise ToolError(f"{name}: unknown argument {unknown[0][:100]!r}, the tool takes {', '.join(known)}")
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -62,6 +86,16 @@ class _Server(MCPServer[Any]):
 
 def _wrong(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_input=False))
+
+
+def _read_again(error: ValidationError) -> SessionMessage | Exception:
+    """The request that was refused, with U+FFFD for each half of a surrogate pair; the error where that was not it."""
+    try:
+        request = json.loads(error.errors()[0]["input"])
+        text = json.dumps(request, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+    except (ValueError, TypeError, RecursionError):
+        return error
 
 
 def server(store: Store, repo: str) -> MCPServer[Any]:

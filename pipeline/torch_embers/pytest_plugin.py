@@ -5,6 +5,7 @@ Fixtures run outside of it. A test that fails by itself keeps its own failure.
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["layout"],
         help="run tests under this oracle: calls that meet tensors which are not dense are repeated on dense copies",
     )
-    group.addoption("--embers-every", type=int, default=1, help="look at one call in so many (1: at all)")
+    group.addoption("--embers-every", type=_positive, default=1, help="look at one call in so many (1: at all)")
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return number
 
 
 @pytest.hookimpl(wrapper=True)

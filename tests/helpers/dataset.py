@@ -82,7 +82,9 @@ INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, kn
 VALUES
     ('c1', 'pt1_case', 'curated', true, '# code' || chr(10) || '=1', 'sums', ['cpu'], ['2.9.1'], ['mismatch'], 'self', 60, now()),
     ('c0', 'pt1_case', 'curated', false, '{SECRET}', 'old', ['cpu'], [], ['mismatch'], 'self', 60, now()),
-    ('x7', 'x7', 'fix_test', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now());
+    ('x7', 'x7', 'fix_test', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now()),
+    ('o1', 'o1', 'own', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now()),
+    ('o2', 'o2', 'own', true, '{SECRET} code', '{SECRET}', ['cpu'], [], ['mismatch'], 'self', 60, now());
 INSERT INTO case_items VALUES ('c1', '{REPO}', 1, 'same'), ('c1', '{REPO}', {GONE}, 'same'), ('x7', '{REPO}', 2, NULL);
 INSERT INTO builds VALUES
     ('2.10.0@b', '{PERSON}-build', '2.10.0+cpu', '', 'release', 'linux-x86_64', '3.11.7', now()),

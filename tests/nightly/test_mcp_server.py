@@ -110,6 +110,8 @@ WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [
     *(("verdicts", {"case": name}, "") for name in (3, "\0", "")),
     *(("search", {"words": value}, "") for value in ("", "  ", "x" * 2_001, ["a"])),
     *(("search", {"words": "a", "count": value}, "") for value in (0, -1, 10**9, "many")),
+    ("show", {"number": 31829, "nmber": 1}, "unknown argument 'nmber', the tool takes number"),
+    ("show", {"number": 31829, "\ud800" * 300: 1}, "unknown argument"),
     *(("audit", {"torch": value}, "") for value in ("../../etc/passwd", "'; --", "", "9" * 50, None)),
 ]
 """Tool, arguments, and a word of the answer."""
@@ -200,6 +202,31 @@ def test_a_database_that_another_process_holds_is_one_line(catalog_database: Pat
     assert refused.is_error
     assert "is in use by process" in refused.content[0].text
     assert shown["number"] == 31829
+
+
+def test_half_of_a_surrogate_pair_is_answered_over_standard_input(catalog_database: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    calls = [("search", {"words": "logsumexp \ud800"}), ("verdicts", {"case": "\udfff"}), ("show", {"number": 31829})]
+    requests: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        *(
+            {"id": place, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+            for place, (tool, arguments) in enumerate(calls, 1)
+        ),
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0"} | request) for request in requests]
+    command = [sys.executable, "-m", "torch_embers", "mcp", "--database", catalog_database]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdin is not None
+        assert served.stdout is not None
+        served.stdin.write("\n".join(lines) + "\n")
+        served.stdin.flush()
+        answers = [json.loads(served.stdout.readline()) for _ in range(1 + len(calls))]
+        served.stdin.close()
+    found = {one["id"]: one["result"] for one in answers}
+    assert [found[place]["isError"] for place in (1, 2, 3)] == [False, True, False]
+    assert "no verdict of a case '\ufffd'" in found[2]["content"][0]["text"]
 
 
 def test_the_command_answers_over_standard_input_and_output(catalog_database: Path) -> None:

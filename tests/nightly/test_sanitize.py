@@ -69,6 +69,15 @@ def test_a_users_own_tests_run_under_an_oracle_and_those_with_a_finding_fail(tmp
     assert "1 failed, 2 passed" in printed()
 
 
+@pytest.mark.parametrize("every", ["0", "-1", "x"])
+def test_a_number_of_calls_below_one_is_a_usage_error(tmp_path, every):
+    command = [sys.executable, "-m", "pytest", "-p", "torch_embers.pytest_plugin", "--embers-every", every]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "--embers-every" in done.stderr
+    assert "no whole number from 1 on" in done.stderr
+
+
 def test_a_script_ends_and_complains_as_under_python(tmp_path, capfd):
     script = tmp_path / "script.py"
     text = [

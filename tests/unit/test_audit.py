@@ -9,7 +9,7 @@ import json
 import os
 import re
 import sys
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -196,6 +196,14 @@ def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_p
     assert {path.name for path in done.unread} >= {"two.py", "build", "elsewhere"}
     states = {entry["analysis"]["state"] for entry in formats.vex(done)["vulnerabilities"]}
     assert states == {"in_triage"}, "nothing is called out of reach"
+
+
+def test_each_cyclonedx_document_has_a_number_and_a_time_of_its_own() -> None:
+    done = command.audit([], "2.15.0")
+    first, second = (formats.vex(done) for _ in range(2))
+    assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", first["serialNumber"])
+    assert first["serialNumber"] != second["serialNumber"]
+    assert datetime.fromisoformat(first["metadata"]["timestamp"]).utcoffset() == timedelta(0)
 
 
 def confidence(done: command.Audited) -> dict[str, str]:

@@ -31,3 +31,10 @@ def test_workflows_pin_each_action_by_commit_and_ask_for_read_access_only() -> N
         assert re.findall(r"(?m)^permissions:\n((?: +.+\n)+)", text) == ["  contents: read\n"], path.name
         wanted = ["issues: write"] if path.stem == "recheck" else []
         assert re.findall(r"[a-z-]+: write", text) == wanted, "one job, off by default"
+
+
+def test_the_package_names_its_author_as_the_citation_does_and_an_address() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (author,) = project["authors"]
+    assert f'authors:\n  - name: "{author["name"]}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert all(address.startswith("https://") for address in project["urls"].values())

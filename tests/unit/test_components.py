@@ -89,13 +89,13 @@ def test_words_in_passing_name_nothing() -> None:
 
 def test_needed_words_never_hide_a_match() -> None:
     # a word that `needs` forgets would silence its own pattern: try every literal alternative of each pattern
-    parts = resources.load_toml("components.toml")["subcomponent"]
-    for entry in (entry for part in parts for entry in part.get("text", ())):
-        literals = re.findall(r"(?<![\w\\\[(?:.{])[a-z][a-z_. ]{3,}(?![\w\[(?{])", entry["pattern"])
-        for literal in literals:
-            text = f" {literal} "
-            if re.search(entry["pattern"], text) and "needs" in entry:
-                assert any(word in text for word in entry["needs"]), (entry["id"], literal)
+    for part in resources.load_toml("components.toml")["part"]:
+        for rule in part.get("text", ()):
+            literals = re.findall(r"(?<![\w\\\[(?:.{])[a-z][a-z_. ]{3,}(?![\w\[(?{])", rule["pattern"])
+            for literal in literals:
+                text = f" {literal} "
+                if re.search(rule["pattern"], text) and "needs" in rule:
+                    assert any(word in text for word in rule["needs"]), (part["name"], literal)
 
 
 @given(st.text(max_size=60), st.text(max_size=200))
@@ -104,27 +104,31 @@ def test_any_text_gives_each_component_at_most_once(title: str, body: str) -> No
     assert len(parts) == len(set(parts))
 
 
-NAMED, PLACED = {"name": "a", "component": "data_path", "meaning": "m"}, {"path": "x", "reason": "r"}
-RULE = {"id": "t", "in": "any", "reason": "r"}
+PART = {"name": "a", "component": "data_path", "meaning": "m", "paths": ["x"]}
+OTHER = PART | {"name": "b"}
 
 
 @pytest.mark.parametrize(
-    ("changes", "complaint"),
+    ("parts", "complaint"),
     [
-        ({"component": "y"}, "subcomponent \"a\": component: Input should be 'data_path' or 'computation'"),
-        ({"paths": [{"reason": "r"}]}, 'subcomponent "a": paths number 1: path: Field required'),
-        ({"paths": [PLACED] * 2}, "path 'x': more than one entry"),
+        ([PART | {"component": "y"}], "part \"a\": component: Input should be 'data_path' or 'computation'"),
+        ([{"name": "a", "component": "data_path"}], 'part "a": meaning: Field required'),
+        ([PART | {"path": ["y"]}], 'part "a": path: Extra inputs are not permitted'),
+        ([PART, PART | {"paths": []}], "part 'a': more than one entry"),
+        ([PART, OTHER], "path 'x': more than one entry"),
+        ([PART | {"strict_paths": ["x"]}], "path 'x': more than one entry"),
+        ([PART | {"labels": ["A", "a"]}], "label 'a': more than one entry"),
         (
-            {"text": [RULE | {"pattern": "x+"}]},
-            'subcomponent "a": text "t": pattern: every repetition needs an upper bound: x+',
+            [PART | {"text": [{"in": "any", "pattern": "x+"}]}],
+            'part "a": text number 1: pattern: every repetition needs an upper bound: x+',
         ),
         (
-            {"text": [RULE | {"pattern": "("}]},
-            'subcomponent "a": text "t": pattern: missing ), unterminated subpattern at position 0: (',
+            [PART | {"text": [{"in": "any", "pattern": "("}]}],
+            'part "a": text number 1: pattern: missing ), unterminated subpattern at position 0: (',
         ),
     ],
 )
-def test_a_bad_table_is_refused_with_file_entry_and_key(changes: dict[str, Any], complaint: str) -> None:
+def test_a_bad_table_is_refused_with_file_entry_and_key(parts: list[dict[str, Any]], complaint: str) -> None:
     with pytest.raises(InputError) as caught:
-        toml_models.validate(Components, {"subcomponent": [NAMED | changes]}, components.FILE)
+        toml_models.validate(Components, {"part": parts}, components.FILE)
     assert str(caught.value) == f"data/components.toml: {complaint}"

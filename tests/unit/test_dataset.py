@@ -17,19 +17,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made, names, table  # noqa: F401 - fixtures
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import escaping
-from torch_embers.dataset import counted, definitions, encode, metadata, publish
+from torch_embers.dataset import definitions, describe, encode, publish, sheets
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.link import relations
 from torch_embers.run.status import STATUSES
 from torch_embers.run.verdict import VERDICTS
 from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
+from torch_embers.version import __version__
 
 # ---- what may be published -----------------------------------------------------------------------------------------
 
@@ -144,6 +146,7 @@ def test_the_data_package_describes_every_column_of_every_table(made: Path) -> N
 
 def test_croissant_describes_every_column_of_every_parquet_file(made: Path) -> None:
     described = json.loads((made / "croissant.json").read_text())
+    assert (described["dateModified"], described["datePublished"]) == ("2024-02-01", "2024-03-03")
     files = {entry["@id"]: entry for entry in described["distribution"]}
     assert set(files) == {f"data/{name}.parquet" for name in names()}
     for path, entry in files.items():
@@ -161,9 +164,9 @@ def test_croissant_describes_every_column_of_every_parquet_file(made: Path) -> N
 def test_the_hub_reads_the_readme_as_a_card_with_a_configuration_for_each_table_that_has_rows(made: Path) -> None:
     hub = pytest.importorskip("huggingface_hub")
     read = hub.DatasetCard.load(made / "README.md")
-    assert read.text.startswith(f"\n# {metadata.TITLE}\n")
+    assert read.text.startswith(f"\n# {describe.TITLE}\n")
     data = read.data.to_dict()
-    assert data["pretty_name"] == metadata.TITLE
+    assert data["pretty_name"] == describe.TITLE
     assert data["license"] == "apache-2.0"
     assert {config["config_name"]: config["data_files"] for config in data["configs"]} == {
         name: [{"split": "train", "path": f"data/{name}.parquet"}]
@@ -198,20 +201,40 @@ def test_no_place_of_a_template_is_left_open_and_no_table_is_broken_by_foreign_t
         assert not re.search(r"\$[a-z{]", text)
     sheet = (made / "DATASHEET.md").read_text()
     assert "1 of 2 labels come from programs" in sheet
+    assert "\n- tests of merged fixes, as cases (`fix_test`): 1\n- cases of the user (`own`): 2\n" in sheet
+    assert "\n- newest verdicts of tests of merged fixes: 1\n- newest verdicts of cases of the user: 0\n" in sheet
     assert all(f"| `{name}` | {len(table(made, name)):,} |" in sheet for name in names())
     for block in re.findall(r"(?:^\|.*\n)+", sheet, re.MULTILINE):
         assert len({line.count("|") for line in block.splitlines()}) == 1
 
 
+def test_the_sheets_of_an_item_alone_say_what_there_is_not(tmp_path: Path) -> None:
+    store = Store(tmp_path / "e.duckdb")
+    with store.writer("test", create=True) as writer:
+        writer.commit(Batch(items=[item(1, "x")]))
+    publish.publish(store, tmp_path / "d")
+    sheet = (tmp_path / "d" / "DATASHEET.md").read_text()
+    for heading in ("Labels of the taxonomy", "Links", "Verdicts"):
+        assert f"**{heading}**\n\nNone in this dataset.\n" in sheet
+    assert "**How did predictions come about?** There are none" in sheet
+    assert "None" not in sheet.replace("None in this dataset.", "")
+    assert "0 cases, 0 verdicts on 0 releases." in (tmp_path / "d" / "README.md").read_text()
+
+
 @pytest.mark.parametrize("text", ["a|b", "<script>", "[x](y)", "`x`", "two\nlines", "*b*", "&lt;"])
 def test_foreign_text_stays_in_its_cell(text: str) -> None:
-    assert not re.search(r"[|<>*`\n\[\]]", counted.plain(text))
+    assert not re.search(r"[|<>*`\n\[\]]", sheets.plain(text))
 
 
-def test_the_citation_of_the_project_is_current() -> None:
-    assert (ROOT / "CITATION.cff").read_text() == metadata.project_citation(), (
-        "python -c 'from torch_embers.dataset import metadata; print(metadata.project_citation(), end=\"\")' > CITATION.cff"
-    )
+def test_the_citations_name_version_day_author_study_and_program(made: Path) -> None:
+    project, dataset = (yaml.safe_load((place / "CITATION.cff").read_text()) for place in (ROOT, made))
+    assert project["version"] == __version__
+    assert (dataset["type"], dataset["date-released"]) == ("dataset", "2024-03-03")
+    assert dataset["version"] == (made / "VERSION").read_text().split()[2]
+    assert dataset["authors"] == project["authors"]
+    study, program = dataset["references"]
+    assert [study] == project["references"]
+    assert (program["title"], program["version"]) == (project["title"], __version__)
 
 
 def test_an_earlier_dataset_is_replaced_whole_and_a_link_stays_one(hostile: Store, made: Path, tmp_path: Path) -> None:

@@ -243,6 +243,14 @@ def item_report(entries: list[Entry], number: int = 1, **relations: str | None) 
     return ItemReport("pytorch/pytorch", number, {}, [], [], [], cases, None, None, [], entries)
 
 
+def test_every_junit_suite_says_when_and_where() -> None:
+    later = replace(entry("2.0.1", "occurs"), case="pt2", decided_at=datetime.fromisoformat("2026-02-03 04:05:06.7"))
+    flips = [("pytorch/pytorch#1", "title", "said")]
+    suites = list(ET.fromstring(as_junit([entry("2.0.1", "absent"), later], "x", flips, "2026-03-04T05:06:07.8Z")))
+    assert [suite.get("timestamp") for suite in suites] == ["2026-02-03T04:05:06", "2026-03-04T05:06:07"]
+    assert {suite.get("hostname") for suite in suites} == {"localhost"}
+
+
 @pytest.mark.parametrize(
     ("relations", "verdicts", "line"),
     [

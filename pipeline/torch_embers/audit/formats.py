@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from uuid import uuid4
 
 from torch_embers import console, sarif_output
 from torch_embers.version import __version__
@@ -221,10 +223,10 @@ def _measured(done: Audited) -> dict[str, Any]:
 def vex(done: Audited) -> dict[str, Any]:
     """The known bugs of the release as CycloneDX 1.6, each with a statement on the audited code.
 
-    The document is about that code, and says of torch only that the code depends on it: that a bug is out of its reach
-    makes no torch free of the bug. Without code it is about torch. ``exploitable`` is the format's word for a product
-    that is affected. Where names are made at run time, nobody can say that a bug is out of reach, and the statement is
-    ``in_triage``.
+    Each document has a number and a time of its own, as the format asks for. It is about that code, and says of torch
+    only that the code depends on it: that a bug is out of its reach makes no torch free of the bug. Without code it is
+    about torch. ``exploitable`` is the format's word for a product that is affected. Where names are made at run time,
+    nobody can say that a bug is out of reach, and the statement is ``in_triage``.
 
     Source: https://cyclonedx.org/docs/1.6/json/#vulnerabilities
     """
@@ -244,8 +246,10 @@ def vex(done: Audited) -> dict[str, Any]:
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
+        "serialNumber": uuid4().urn,
         "version": 1,
         "metadata": {
+            "timestamp": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
             "tools": {"components": [{"type": "application", "name": "embers audit", "version": __version__}]},
             "component": code or torch,
         },

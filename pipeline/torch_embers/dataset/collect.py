@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from torch_embers.dataset import definitions, vocabulary
+from torch_embers import resources
+from torch_embers.dataset import definitions
 from torch_embers.errors import InputError
 from torch_embers.run import answers
 from torch_embers.run.matrix import version_key
 from torch_embers.store import schema
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,13 +38,13 @@ class Content:
     Attributes:
         tables: the declarations, every column described, in order.
         rows: the rows of each table.
-        left_out: how many rows of what kind the database has and the dataset has not, by reason.
+        left_out: rows that the database has and the dataset has not: what they are, how many.
         schema_version: of the database.
     """
 
     tables: tuple[PublishedTable, ...]
     rows: Mapping[str, pa.Table]
-    left_out: Mapping[str, int]
+    left_out: tuple[tuple[str, int], ...]
     schema_version: int
 
 
@@ -53,46 +56,36 @@ def collect(store: Store) -> Content:
         InputError: the database is empty, or of an older embers.
     """
     with store.read() as connection:
-        version = _usable(connection, store)
+        version = schema.require_latest(connection, store.path)
+        if not connection.execute("SELECT 1 FROM items WHERE deleted_at IS NULL LIMIT 1").fetchall():
+            raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
     known = answers.rows(store)
     with store.read() as connection:
         connection.execute(definitions.read("sql", "views.sql"))
         _rank_releases(connection)
-        connection.register("words", vocabulary.words())
+        connection.register("words", _words())
         connection.register("answers", pa.Table.from_pylist(known, schema=_ANSWERS))
         comments = definitions.comments(connection)
         tables = tuple(table.described(comments) for table in definitions.load())
         rows = {table.name: _read(connection, table) for table in tables}
-        left_out = _left_out(connection)
+        left_out = tuple(connection.execute(definitions.read("sql", "left_out.sql")).fetchall())
     return Content(tables, rows, left_out, version)
-
-
-def _usable(connection: duckdb.DuckDBPyConnection, store: Store) -> int:
-    version = schema.require_latest(connection, store.path)
-    [(items,)] = connection.execute("SELECT count(*) FROM items WHERE deleted_at IS NULL").fetchall()
-    if not items:
-        raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
-    return version
 
 
 def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
     builds = connection.execute("SELECT build, version FROM chosen_builds").fetchall()
     ordered = sorted(builds, key=lambda row: (version_key(row[1]), row[0]))
-    names = pa.array([build for build, _ in ordered], pa.string())
-    connection.register(
-        "releases", pa.table({"build": names, "position": pa.array(range(1, len(ordered) + 1), pa.int32())})
-    )
+    names = [build for build, _ in ordered]
+    positions = pa.array(range(1, len(names) + 1), pa.int32())
+    connection.register("releases", pa.table({"build": pa.array(names, pa.string()), "position": positions}))
 
 
 def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable) -> pa.Table:
-    rows = connection.sql(table.query()).to_arrow_table()
+    """Rows with columns of the types that the files have, and with their descriptions."""
+    query = definitions.read("sql", f"{table.name}.sql")
+    rows = connection.sql(query).to_arrow_table()
     if rows.column_names != list(table.columns):
         raise InputError(f"dataset/sql/{table.name}.sql: its columns are not those of {definitions.FILE}")
-    return _clean(rows, table)
-
-
-def _clean(rows: pa.Table, table: PublishedTable) -> pa.Table:
-    """Columns of the types that the files have, with their descriptions."""
     columns = [_clean_column(column) for column in rows.columns]
     fields = [
         pa.field(name, column.type, metadata={"description": table.columns[name]})
@@ -114,15 +107,21 @@ def _clean_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _left_out(connection: duckdb.DuckDBPyConnection) -> dict[str, int]:
-    counted = {
-        "items that the tracker no longer shows": "FROM gone",
-        "cases that were not written by hand": ("FROM cases WHERE current AND origin <> 'curated'"),
-        "earlier texts of cases by hand": "FROM cases WHERE NOT current AND origin = 'curated'",
-        "newest verdicts of those cases and texts": (
-            "FROM latest_verdicts ANTI JOIN (FROM cases WHERE current AND origin = 'curated') USING (case_hash)"
-        ),
-    }
-    return {
-        reason: int(connection.execute(f"SELECT count(*) {rest}").fetchall()[0][0]) for reason, rest in counted.items()
-    }
+def _words() -> pa.Table:
+    """Every word with its meaning; columns as the table ``vocabulary`` has them.
+
+    Raises:
+        InputError: one of the files that define words is missing or malformed.
+    """
+    rows: list[tuple[str | None, ...]] = [
+        (scheme.name, entry.name, entry.parent_class, entry.definition, entry.rule)
+        for scheme in Taxonomy.load().schemes.values()
+        for entry in scheme.classes
+    ]
+    relations = resources.load_toml("relations.toml")["relation"]
+    rows += [("relation", entry["name"], None, entry["meaning"], None) for entry in relations]
+    others = tomllib.loads(definitions.read("words.toml"))["vocabulary"]
+    rows += [(kind, word, None, meaning, None) for kind, known in others.items() for word, meaning in known.items()]
+    names = ("word_of", "word", "parent", "meaning", "rule")
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    return pa.Table.from_arrays(columns, names=names)

@@ -29,10 +29,6 @@ class PublishedTable(toml_models.Entry):
     columns: dict[str, str]
     withheld: dict[str, str]
 
-    def query(self) -> str:
-        """The SQL that reads its rows, in order."""
-        return read("sql", f"{self.name}.sql")
-
     def described(self, comments: Mapping[tuple[str, str], str]) -> PublishedTable:
         """The same table with every column described.
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import errno
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers import folders
-from torch_embers.dataset import identity
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-SUMS = "SHA256SUMS"
+SUMS, VERSION = "SHA256SUMS", "VERSION"
+MARK = b"embers dataset"
+"""First words of VERSION; by them a folder is known as a dataset."""
 OPTION = "--dataset"
 
 
@@ -26,12 +26,12 @@ def check(folder: Path) -> Path:
     """
     try:
         place = folders.place_of(folder, OPTION)
-        held = _held(place) if place.is_dir() else set()
+        held, written = (_held(place), _written(place)) if place.is_dir() else (set(), None)
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(f"{OPTION} {folder}: {_reason(error)}") from error
-    if held and not _is_dataset(place):
+    if held and written is None:
         raise InputError(f"{OPTION} {folder}: not empty and no earlier dataset, name another folder or empty it")
-    if strange := sorted(held - _written(place)):
+    if strange := sorted(held - (written or set())):
         raise InputError(f"{OPTION} {folder}: {strange[0]!r} is no part of the dataset there, move it away first")
     return place
 
@@ -62,36 +62,18 @@ def write(place: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _held(place: Path) -> set[str]:
-    """Everything in a folder but its sub-folders, by path below it."""
-    held = set()
-    for root, below, names in os.walk(place, onerror=_raise):
-        here = Path(root)
-        links = [name for name in below if (here / name).is_symlink()]
-        held |= {(here / name).relative_to(place).as_posix() for name in (*names, *links)}
-        if not names and not below and here != place:
-            held.add(here.relative_to(place).as_posix())
-    return held
+    """Everything in a folder but sub-folders that hold something, by path below it; links are not followed."""
+    found = (path for path in place.rglob("*") if path.is_symlink() or not path.is_dir() or not any(path.iterdir()))
+    return {path.relative_to(place).as_posix() for path in found}
 
 
-def _raise(error: OSError) -> None:
-    raise error
-
-
-def _is_dataset(place: Path) -> bool:
-    try:
-        head = (place / identity.FILE).read_bytes()[: len(identity.MARK)]
-    except OSError:
-        return False
-    return head == identity.MARK.encode()
-
-
-def _written(place: Path) -> set[str]:
-    """What the checksums of a dataset name, and they themselves."""
-    try:
-        lines = (place / SUMS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    return {SUMS, identity.FILE, *(line.partition("  ")[2] for line in lines)}
+def _written(place: Path) -> set[str] | None:
+    """What the checksums of a dataset name, and they themselves; None where no dataset is."""
+    version, sums = place / VERSION, place / SUMS
+    if not version.is_file() or not version.read_bytes().startswith(MARK):
+        return None
+    lines = sums.read_text(encoding="utf-8", errors="replace").splitlines() if sums.is_file() else []
+    return {SUMS, VERSION, *(line.partition("  ")[2] for line in lines)}
 
 
 def _reason(error: Exception) -> str:

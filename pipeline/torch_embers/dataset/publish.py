@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-import re
+import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from torch_embers import resources
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset import card, counted, croissant, definitions, encode, folder, identity, metadata
+from torch_embers.dataset import definitions, describe, encode, folder, sheets
 from torch_embers.dataset.collect import Content, collect
-from torch_embers.dataset.identity import Identity
+from torch_embers.dataset.describe import Identity
+from torch_embers.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from datetime import date
     from pathlib import Path
 
     from torch_embers.store.store import Store
 
 LOAD = 'import pandas as pd\nverdicts = pd.read_parquet("{folder}data/verdicts.parquet")'
 """How a reader begins."""
+SHOWN_DIGITS = 12
+DATED = (
+    ("items", "state_as_of"),
+    ("labels", "labelled_at"),
+    ("predictions", "predicted_at"),
+    ("runs", "ran_at"),
+    ("verdicts", "decided_at"),
+    ("statuses", "decided_at"),
+    ("timelines", "decided_at"),
+)
+"""Columns that say when something was looked up, labelled or run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +78,8 @@ def publish(store: Store, target: Path) -> Published:
         (name, rows.num_rows, len(files[f"data/{name}.parquet"]), len(files[f"data/{name}.csv"]))
         for name, rows in content.rows.items()
     )
-    verdicts = Counter(counted.verdicts(content)["provenance"].to_pylist())
+    decided = content.rows["verdicts"].filter(pc.field("verdict") != "untestable")
+    verdicts = Counter(decided["provenance"].to_pylist())
     return Published(target, known.version, tables, len(files), sum(map(len, files.values())), verdicts)
 
 
@@ -83,42 +100,56 @@ def print_published(done: Published) -> None:
 def render(content: Content) -> tuple[Identity, dict[str, bytes]]:
     """Version and files of the dataset, by path below its folder. Pure: equal content gives equal bytes."""
     files = {f"data/{name}.csv": encode.to_csv(rows) for name, rows in content.rows.items()}
-    known = _identity(content, files)
+    content_hash = _content_hash(files)
+    known = Identity(
+        f"{__version__}+{content_hash[:SHOWN_DIGITS]}",
+        facts_until=_newest(content, (("items", "state_as_of"),)),
+        published=_newest(content, DATED),
+    )
     for one in content.tables:
-        about = {"title": metadata.TITLE, "dataset": known.version, "description": one.description}
+        about = {"title": describe.TITLE, "dataset": known.version, "description": one.description}
         files[f"data/{one.name}.parquet"] = encode.to_parquet(content.rows[one.name], about)
-    files |= {name: text.encode("utf-8") for name, text in _texts(content, known).items()}
-    files["datapackage.json"] = metadata.datapackage(content.tables, content.rows, files, known.version)
-    about = metadata.schema_org(known.version, known.facts_until)
-    files[croissant.FILE] = croissant.describe(about, content.tables, content.rows, files)
-    files[folder.SUMS] = identity.checksums(files)
+    files |= {name: text.encode("utf-8") for name, text in _texts(content, known, content_hash).items()}
+    files["datapackage.json"] = describe.datapackage(content, files, known)
+    files["croissant.json"] = describe.croissant(content, files, known)
+    sums = [f"{hashlib.sha256(body).hexdigest()}  {name}\n" for name, body in sorted(files.items())]
+    files[folder.SUMS] = "".join(sums).encode("utf-8")
     return known, files
 
 
-def _identity(content: Content, files: Mapping[str, bytes]) -> Identity:
-    days = [day for day in content.rows["items"]["state_as_of"].to_pylist() if day]
-    return Identity(identity.content_hash(files), content.schema_version, max(days, default=None))
+def _content_hash(files: Mapping[str, bytes]) -> str:
+    """SHA-256 over the CSV files by name: it does not depend on who writes the Parquet."""
+    made = hashlib.sha256()
+    for name, body in sorted(files.items()):
+        made.update(f"{name} {len(body)}\n".encode())
+        made.update(body)
+    return made.hexdigest()
 
 
-def _texts(content: Content, known: Identity) -> dict[str, str]:
+def _newest(content: Content, columns: Iterable[tuple[str, str]]) -> date | None:
+    """The newest day (UTC) of some columns of dates or times."""
+    days = [pc.max(content.rows[table][column]).cast(pa.date32()).as_py() for table, column in columns]
+    return max(filter(None, days), default=None)
+
+
+def _texts(content: Content, known: Identity, content_hash: str) -> dict[str, str]:
     words = {
-        **counted.facts(content),
-        "card": card.front_matter(metadata.TITLE, content.tables, content.rows),
-        "title": metadata.TITLE,
-        "study": metadata.STUDY,
+        "title": describe.TITLE,
+        "study": describe.STUDY,
         "version": known.version,
-        "counts": counted.summary(content),
         "load": LOAD.format(folder=""),
         "licence": definitions.read("templates", "licence.md").strip(),
     }
-    sheets = {
-        name: Template(definitions.read("templates", name)).substitute(words) for name in ("README.md", "DATASHEET.md")
-    }
-    # a place that stays empty leaves no blanks at the end of its line
-    sheets = {name: re.sub(r" +$", "", text, flags=re.MULTILINE) for name, text in sheets.items()}
+    version = Template(definitions.read("templates", folder.VERSION)).substitute(
+        version=known.version,
+        embers=__version__,
+        content=content_hash,
+        schema_version=content.schema_version,
+        facts_until=known.facts_until or "unknown",
+    )
     return {
-        **sheets,
-        "CITATION.cff": metadata.citation(known.version),
-        identity.FILE: known.text(),
+        **sheets.rendered(content, words),
+        "CITATION.cff": describe.citation(known),
+        folder.VERSION: version,
         "LICENSE": resources.licence_text(),
     }

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cache, cached_property
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from torch_embers import toml_models
 from torch_embers.link import relations
@@ -38,42 +38,35 @@ class Evidence(NamedTuple):
     """The path, the label, or the words that matched."""
 
 
-class _PathRule(Entry):
-    path: str
-    strict: bool = False
-    reason: str
-
-
-class _LabelRule(Entry):
-    label: Annotated[str, AfterValidator(str.lower)]
-    strict: bool = False
-    reason: str
-
-
 class _TextRule(Entry):
-    id: str
     place: Literal["title", "any"] = Field(alias="in")
     needs: tuple[str, ...] = ()
     pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
-    reason: str
 
 
-class _Subcomponent(Entry):
+class _Part(Entry):
     name: str
     component: Literal["data_path", "computation"]
     meaning: str
-    paths: tuple[_PathRule, ...] = ()
-    labels: tuple[_LabelRule, ...] = ()
+    strict_paths: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    strict_labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
     text: tuple[_TextRule, ...] = ()
 
-    def part(self, *, strict: bool = False) -> Component:
-        return Component(self.component, self.name, strict)
+    @property
+    def strict(self) -> Component:
+        return Component(self.component, self.name, strict=True)
+
+    @property
+    def wide(self) -> Component:
+        return Component(self.component, self.name, strict=False)
 
 
 class Components(Entry):
     """Everything in ``data/components.toml``; ``Components.load()`` gives the shipped table."""
 
-    subcomponent: tuple[_Subcomponent, ...]
+    part: tuple[_Part, ...]
 
     @staticmethod
     @cache
@@ -87,24 +80,25 @@ class Components(Entry):
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:
-        paths = [f"path {rule.path!r}" for sub in self.subcomponent for rule in sub.paths]
-        labels = [f"label {rule.label!r}" for sub in self.subcomponent for rule in sub.labels]
-        names = [f"sub-component {sub.name!r}" for sub in self.subcomponent]
-        for name, count in Counter(names + paths + labels).items():
-            if count > 1:
-                raise ValueError(f"{name}: more than one entry")
+        paths = [f"path {path!r}" for part in self.part for path in (*part.strict_paths, *part.paths)]
+        labels = [f"label {label.lower()!r}" for part in self.part for label in (*part.strict_labels, *part.labels)]
+        counts = Counter([f"part {part.name!r}" for part in self.part] + paths + labels)
+        if repeated := [name for name, count in counts.items() if count > 1]:
+            raise ValueError(f"{repeated[0]}: more than one entry")
         return self
 
     @cached_property
     def _beginnings(self) -> list[tuple[str, Component]]:
         """What the paths of each entry begin with, the longest first."""
-        parts = {rule.path: sub.part(strict=rule.strict) for sub in self.subcomponent for rule in sub.paths}
+        parts = {path: part.wide for part in self.part for path in part.paths}
+        parts |= {path: part.strict for part in self.part for path in part.strict_paths}
         beginnings = [(path[:-1] if path.endswith("*") else f"{path}/", part) for path, part in parts.items()]
         return sorted(beginnings, key=lambda entry: len(entry[0]), reverse=True)
 
     @cached_property
     def _labels(self) -> dict[str, Component]:
-        return {rule.label: sub.part(strict=rule.strict) for sub in self.subcomponent for rule in sub.labels}
+        wide = {label.lower(): part.wide for part in self.part for label in part.labels}
+        return wide | {label.lower(): part.strict for part in self.part for label in part.strict_labels}
 
     def by_path(self, path: str) -> Component | None:
         """Return the component of a file by the longest entry that fits, or ``None``."""
@@ -121,10 +115,10 @@ class Components(Entry):
         lower_title = (title or "")[:longest].lower()
         whole = f"{lower_title}\n{body[:longest].lower()}" if body else lower_title
         found = []
-        for sub in self.subcomponent:
-            for rule in sub.text:
+        for part in self.part:
+            for rule in part.text:
                 text = lower_title if rule.place == "title" else whole
                 if contains_any(text, rule.needs) and (match := rule.pattern.search(text)):
-                    found.append(Evidence(sub.part(), "text", match[0][:MAX_DETAIL]))
+                    found.append(Evidence(part.wide, "text", match[0][:MAX_DETAIL]))
                     break
         return found

@@ -195,13 +195,19 @@ def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
-def as_junit(verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = ()) -> bytes:
+def as_junit(
+    verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = (), flips_at: str = ""
+) -> bytes:
     """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes.
+
+    The time of a suite is that of its newest verdict. A database keeps no names of machines, so the host of each is
+    ``localhost``, which stands for an unknown one.
 
     Args:
         verdicts: of cases.
         name: of all.
         flips: a suite of its own: issue, title and evidence of each report whose script behaves otherwise now.
+        flips_at: when that was found, in ISO 8601, UTC.
     """
     root = ET.Element("testsuites", name=name)
     suites: dict[tuple[str, str], list[Entry]] = {}
@@ -220,14 +226,21 @@ def as_junit(verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tu
         suite.set("failures", str(len(suite.findall("*/failure"))))
         suite.set("skipped", str(len(suite.findall("*/skipped"))))
         suite.set("errors", "0")
+        _dated(suite, max(entry.decided_at for entry in own).isoformat())
     if flips:
         suite = ET.SubElement(root, "testsuite", name="flips", tests=str(len(flips)), failures=str(len(flips)))
+        _dated(suite, flips_at)
         for issue, title, said in flips:
             case = ET.SubElement(suite, "testcase", classname=xml_text(issue), name=xml_text(title))
             ET.SubElement(case, "failure", message="the report's script behaves otherwise").text = xml_text(said)
     ET.indent(root)
     text: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _dated(suite: ET.Element, moment: str) -> None:
+    suite.set("timestamp", moment[: len("2000-01-01T00:00:00")])
+    suite.set("hostname", "localhost")
 
 
 def _iso(moment: datetime) -> str:

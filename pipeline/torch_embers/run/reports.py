@@ -109,7 +109,7 @@ def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None
     here = {cell.place for cell in result.cells if cell.build.identity == result.reference.identity}
     newest = [e for e in entries if e.identity == result.reference.identity and e.environment in here]
     flips = [(f"{c.repo}#{c.number}", c.title, "\n".join(c.evidence)) for c in result.news if c.kind == "flip"]
-    write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck", flips))
+    write(folder / "recheck.xml", matrix.as_junit(newest, "embers recheck", flips, result.made_at))
 
 
 def as_table(result: Recheck) -> dict[str, Any]:

@@ -25,3 +25,9 @@ FROM builds
 WHERE build IN (SELECT build FROM chosen_verdicts)
    OR build IN (SELECT control_build FROM chosen_verdicts WHERE control_build IS NOT NULL)
    OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number));
+
+-- The newest verdicts of all other scripts, by what these are.
+CREATE OR REPLACE TEMP VIEW unpublished AS
+SELECT coalesce(c.origin, 'unknown') AS origin
+FROM latest_verdicts v LEFT JOIN cases c USING (case_hash)
+WHERE NOT coalesce(c.current AND c.origin = 'curated', false);

@@ -1,0 +1,203 @@
+"""Files that describe the dataset to programs: CITATION.cff, datapackage.json and croissant.json.
+
+Formats: Citation File Format 1.2.0; Frictionless tabular data package; Croissant 1.0 (JSON-LD over schema.org,
+docs.mlcommons.org/croissant/docs/croissant-spec.html).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from torch_embers.dataset import definitions, encode
+from torch_embers.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import date
+
+    import pyarrow as pa
+
+    from torch_embers.dataset.collect import Content
+    from torch_embers.dataset.definitions import PublishedTable
+
+TITLE = "embers: bugs in PyTorch's data path, with labels, links, cases and verdicts over releases"
+STUDY = "A Study of Data-Path Bugs in PyTorch with a Focus on Memory Management"
+AUTHOR = "The embers authors"
+ABSTRACT = (
+    "Facts about issues and pull requests of PyTorch, labels by a taxonomy of data-path bugs, links between bugs "
+    "and fixes, scripts that each show one bug, and verdicts of these scripts on PyTorch releases."
+)
+LICENCE = {"name": "Apache-2.0", "title": "Apache License 2.0", "path": "https://www.apache.org/licenses/LICENSE-2.0"}
+CROISSANT_TYPES = {
+    "boolean": "sc:Boolean",
+    "integer": "sc:Integer",
+    "number": "sc:Float",
+    "datetime": "sc:DateTime",
+    "date": "sc:Date",
+    "array": "sc:Text",
+    "string": "sc:Text",
+}
+"""Data types of Croissant by the names of Frictionless Data; lists hold texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which dataset this is.
+
+    Attributes:
+        version: release of embers and content, as 0.2.0+0123456789ab: other rows, other version.
+        facts_until: the newest day on which facts of the tracker were looked up.
+        published: the newest day of such facts, labels, runs, verdicts and statuses: the same rows have the same day.
+    """
+
+    version: str
+    facts_until: date | None
+    published: date | None
+
+
+def citation(known: Identity) -> str:
+    """CITATION.cff."""
+    return Template(definitions.read("templates", "CITATION.cff")).substitute(
+        title=TITLE,
+        version=known.version,
+        released=f'date-released: "{known.published}"\n' if known.published else "",
+        abstract=ABSTRACT,
+        author=AUTHOR,
+        study=STUDY,
+        embers=__version__,
+    )
+
+
+def datapackage(content: Content, files: Mapping[str, bytes], known: Identity) -> bytes:
+    """datapackage.json: the CSV files.
+
+    Args:
+        content: what is published.
+        files: written files by path; the CSV of each table is data/<name>.csv.
+        known: version of the dataset.
+    """
+    return _json(
+        {
+            "profile": "tabular-data-package",
+            "name": "embers",
+            "title": TITLE,
+            "version": known.version,
+            "licenses": [LICENCE],
+            "contributors": [{"title": AUTHOR, "role": "author"}],
+            "resources": [_resource(t, content.rows[t.name], files[f"data/{t.name}.csv"]) for t in content.tables],
+        }
+    )
+
+
+def _resource(table: PublishedTable, rows: pa.Table, body: bytes) -> dict[str, Any]:
+    schema: dict[str, Any] = {"fields": [_column(table, field, rows) for field in rows.schema], "missingValues": [""]}
+    if _has_key(table, rows):
+        schema["primaryKey"] = list(table.key)
+    if table.refers:
+        schema["foreignKeys"] = [
+            {"fields": [column], "reference": {"resource": other.replace("_", "-"), "fields": [column]}}
+            for column, other in table.refers.items()
+        ]
+    return {
+        "profile": "tabular-data-resource",
+        "name": table.name.replace("_", "-"),
+        "path": f"data/{table.name}.csv",
+        "description": table.description,
+        "format": "csv",
+        "mediatype": "text/csv",
+        "encoding": "utf-8",
+        "bytes": len(body),
+        "hash": f"sha256:{hashlib.sha256(body).hexdigest()}",
+        "schema": schema,
+    }
+
+
+def _column(table: PublishedTable, field: pa.Field, rows: pa.Table) -> dict[str, Any]:
+    kind = encode.type_name(field.type)
+    made: dict[str, Any] = {"name": field.name, "type": kind, "description": table.columns[field.name]}
+    if kind == "boolean":
+        made |= {"trueValues": ["true"], "falseValues": ["false"]}
+    if field.name in table.key and not rows[field.name].null_count:
+        made["constraints"] = {"required": True}
+    return made
+
+
+def croissant(content: Content, files: Mapping[str, bytes], known: Identity) -> bytes:
+    """croissant.json: the Parquet files, for machine-learning tools; arguments as of ``datapackage``."""
+    days = {"dateModified": known.facts_until, "datePublished": known.published}
+    return _json(
+        {
+            "@context": json.loads(definitions.read("templates", "croissant_context.json")),
+            "@type": "sc:Dataset",
+            "conformsTo": "http://mlcommons.org/croissant/1.0",
+            "name": "embers",
+            "description": f"{TITLE}. {ABSTRACT}",
+            "license": LICENCE["path"],
+            "version": known.version,
+            "creator": {"@type": "sc:Organization", "name": AUTHOR},
+            "citeAs": f"{AUTHOR}: {TITLE}, version {known.version}.",
+            **{name: day.isoformat() for name, day in days.items() if day},
+            "distribution": [_file(table, files[_parquet(table)]) for table in content.tables],
+            "recordSet": [_records(table, content.rows[table.name]) for table in content.tables],
+        }
+    )
+
+
+def _file(table: PublishedTable, body: bytes) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileObject",
+        "@id": _parquet(table),
+        "name": _parquet(table),
+        "description": table.description,
+        "contentUrl": _parquet(table),
+        "contentSize": f"{len(body)} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": hashlib.sha256(body).hexdigest(),
+    }
+
+
+def _records(table: PublishedTable, rows: pa.Table) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "@type": "cr:RecordSet",
+        "@id": table.name,
+        "name": table.name,
+        "description": table.description,
+        "field": [_field(table, field) for field in rows.schema],
+    }
+    if _has_key(table, rows):
+        made["key"] = [{"@id": f"{table.name}/{name}"} for name in table.key]
+    return made
+
+
+def _field(table: PublishedTable, field: pa.Field) -> dict[str, Any]:
+    kind = encode.type_name(field.type)
+    made: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"{table.name}/{field.name}",
+        "name": field.name,
+        "description": table.columns[field.name],
+        "dataType": CROISSANT_TYPES[kind],
+        "source": {"fileObject": {"@id": _parquet(table)}, "extract": {"column": field.name}},
+    }
+    if kind == "array":
+        made["repeated"] = True
+    if other := table.refers.get(field.name):
+        made["references"] = {"field": {"@id": f"{other}/{field.name}"}}
+    return made
+
+
+def _has_key(table: PublishedTable, rows: pa.Table) -> bool:
+    """Whether programs may call its key one: it has no missing value, which those of links can have."""
+    return not any(rows[name].null_count for name in table.key)
+
+
+def _parquet(table: PublishedTable) -> str:
+    return f"data/{table.name}.parquet"
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
