@@ -84,7 +84,8 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, option
     partial = path.with_name(path.name + ".part")
     try:
         rows = _safe_to_open(connection, table) if path.suffix == ".csv" else f"FROM {table}"
-        copied = connection.execute(f"COPY ({rows}) TO {quoted(str(partial))} ({options})").fetchall()
+        # by all columns: the file of an equal database is equal, in whatever order its rows came
+        copied = connection.execute(f"COPY ({rows} ORDER BY ALL) TO {quoted(str(partial))} ({options})").fetchall()
         partial.replace(path)
     except (duckdb.IOException, OSError) as error:
         # an error that names the file is about the target, any other about the database
