@@ -152,7 +152,10 @@ def _close_off(connection: duckdb.DuckDBPyConnection, folder: Path | None) -> No
 
 def remember(path: Path) -> bool:
     """Whether the file is as this process saw it last; it counts as seen from now on."""
-    found = path.stat()
+    try:
+        found = path.stat()
+    except OSError:  # moved away meanwhile
+        return False
     state = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
     known = _SEEN.get(path) == state
     _SEEN[path] = state
