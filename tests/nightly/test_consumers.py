@@ -38,6 +38,7 @@ READ = """
 import json, sys, duckdb
 named = "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
 with duckdb.connect(sys.argv[1], read_only=True) as database:
+    database.execute("SET enable_progress_bar = false")  # a slow query prints one
     names = [name for (name,) in database.execute(named).fetchall()]
     print(json.dumps({name: len(database.execute(f"FROM {name}").fetchall()) for name in names}))
 """
