@@ -1,4 +1,4 @@
-"""What embers writes, read by the programs that it is written for: Datasette, mlcroissant, Hugging Face datasets, pre-commit.
+"""What embers writes, read by the programs that it is written for: DuckDB, Datasette, mlcroissant, datasets, pre-commit.
 
 They are no part of the set-up: `.ci/run` installs `tests/consumers.txt` into an environment of its own and names its
 interpreter in CONSUMERS_PYTHON.
@@ -33,6 +33,14 @@ import json, sys, datasets
 names = datasets.get_dataset_config_names(sys.argv[1])
 loaded = {name: datasets.load_dataset(sys.argv[1], name, split="train") for name in names}
 print(json.dumps({name: [len(table), table.column_names] for name, table in loaded.items()}))
+"""
+READ = """
+import json, sys, duckdb
+named = "SELECT table_name FROM duckdb_tables() UNION SELECT view_name FROM duckdb_views() WHERE NOT internal"
+with duckdb.connect(sys.argv[1], read_only=True) as database:
+    database.execute("SET enable_progress_bar = false")  # a slow query prints one
+    names = [name for (name,) in database.execute(named).fetchall()]
+    print(json.dumps({name: len(database.execute(f"FROM {name}").fetchall()) for name in names}))
 """
 
 
@@ -116,3 +124,18 @@ def test_the_pre_commit_hook_reads_the_commit_and_fails_by_its_threshold(
     words = ("-m", "pre_commit", "run", "--verbose", "embers-audit")
     outside = {"PRE_COMMIT_HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     assert said in asked(*words, folder=work, code=code, **outside)
+
+
+@pytest.mark.parametrize("version", ["==1.2.*", "==1.4.*", ""])
+def test_every_duckdb_from_1_2_on_reads_every_table_and_view(
+    catalog_template: Path, tmp_path: Path, version: str
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", f"duckdb{version}"], check=True, timeout=240)
+    read = [
+        subprocess.check_output([one, "-c", READ, catalog_template], timeout=240) for one in (python, sys.executable)
+    ]
+    theirs, ours = map(json.loads, read)
+    assert theirs == ours
+    assert ours["items"] > 0

@@ -760,7 +760,7 @@ def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: 
     def struck(*_: Any) -> None:
         raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr("torch_embers.store.schema.check_version", struck)
+    monkeypatch.setattr("torch_embers.store.connection._close_off", struck)
     with pytest.raises(KeyboardInterrupt), store.read():
         pass
     with pytest.raises(KeyboardInterrupt), store.writer("test", create=True):

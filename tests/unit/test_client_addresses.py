@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,3 +87,60 @@ def test_a_token_is_not_sent_in_the_clear_unless_asked_for(database: Path) -> No
     quick = {"EMBERS_TIMEOUT": "1", "EMBERS_RETRIES": "0", "GITHUB_TOKEN": "a-token"}
     assert_clean_error(run_embers(*command, **quick), 3, "not encrypted", "EMBERS_ALLOW_HTTP=1")
     assert_clean_error(run_embers(*command, **quick, EMBERS_ALLOW_HTTP="1"), 4)
+
+
+TOKEN = "ghp_AbCdEfGh0123456789_zY"
+ESCAPED = "".join(f"\\u{ord(letter):04X}" for letter in TOKEN).replace("\\U", "\\u")
+
+
+class Repeating(GitHub):
+    """Repeats the token that it was sent, in an answer or an error."""
+
+    def __init__(self, answered: Answered) -> None:
+        super().__init__()
+        self.answered = answered
+
+    def answer(self, asked: Asked) -> Answered:
+        return self.answered
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        Answered({"message": f"no scope: {TOKEN}"}, 400),
+        Answered({"message": f"API rate limit exceeded for {TOKEN}"}, 403, {"X-RateLimit-Reset": "0"}),
+        Answered({"message": f"Bad credentials {TOKEN}"}, 401),
+        Answered(f'{{"message": "bad {ESCAPED}"}}'.encode(), 400),
+        Answered({}, 302, {"Location": f"http://{TOKEN}.invalid/{TOKEN}"}),
+        Answered({}, 302, {"Location": f"/repos/o/r/issues/1/{TOKEN}"}),
+        Answered({}, 400, {"X-Said": TOKEN}),
+        Answered(f"<html>{TOKEN}".encode()),
+    ],
+)
+@pytest.mark.parametrize("asked", ["rest", "graphql"])
+def test_a_token_that_a_server_repeats_is_in_no_message_and_no_log(
+    caplog: pytest.LogCaptureFixture, answered: Answered, asked: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with Repeating(answered) as server, pytest.raises(SourceError) as caught:
+        made = client(server.url, TOKEN)
+        if asked == "rest":
+            made.get("/repos/o/r/issues/1")
+        else:
+            made.graphql("{ok}", {}, check=lambda _: None)
+    shown = str(caught.value) + str(made.usage.notes) + "".join(r.getMessage() for r in caplog.records if ours(r))
+    assert TOKEN.lower() not in shown.lower()
+
+
+def ours(record: logging.LogRecord) -> bool:
+    """Whether `--verbose` shows it."""
+    return record.name.startswith("torch_embers")
+
+
+@pytest.mark.parametrize("text", [TOKEN, f"{TOKEN[:9]}{TOKEN}{TOKEN[9:]}", ESCAPED, TOKEN + ESCAPED])
+def test_an_answer_that_repeats_the_token_is_read_without_it(text: str) -> None:
+    with Repeating(Answered(f'{{"title": "a {text} b", "literal": "\\\\u0041"}}'.encode())) as server:
+        answer = client(server.url, TOKEN).get("/repos/o/r/issues/1")
+    assert TOKEN not in answer.data["title"]
+    assert TOKEN not in answer.text
+    assert answer.data["title"].startswith("a ")

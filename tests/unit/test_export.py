@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from support import example_count
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.store.export import FORMATS, export
-from torch_embers.store.records import Batch, Item
+from torch_embers.store.records import Batch, Comment, Event, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -108,3 +111,45 @@ def test_no_statement_may_allow_itself_other_files(store: Store) -> None:
     """That COPY, ATTACH and readers of files are refused is a promise."""
     with store.read() as connection, pytest.raises((duckdb.Error, EmbersError)):
         connection.execute("SET enable_external_access = true")
+
+
+def shuffled(path: Path, to: Path, salt: int) -> Store:
+    """An equal database whose rows came in another order."""
+    with duckdb.connect(shutil.copy(path, to)) as connection:
+        for table in ("items", "comments", "events"):
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE held AS FROM {table} ORDER BY hash(rowid + {salt})")
+            connection.execute(f"DELETE FROM {table}")
+            connection.execute(f"INSERT INTO {table} FROM held")
+    return Store(to)
+
+
+rows_of_items = st.lists(
+    st.builds(
+        Item,
+        st.sampled_from(["o/a", "o/B"]),
+        st.integers(1, 20),
+        title=st.sampled_from([None, "", "a", "A", "=1"]),
+        labels=st.sampled_from([None, (), ("a", "b")]),
+    ),
+    min_size=2,
+    unique_by=lambda item: (item.repo, item.number),
+)
+
+
+@settings(max_examples=example_count(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows_of_items, st.integers(0, 9))
+def test_equal_databases_give_equal_files_whatever_the_order_of_their_rows(
+    new_database: Path, tmp_path: Path, items: list[Item], salt: int
+) -> None:
+    first = Store(shutil.copy(new_database, tmp_path / "first.duckdb"))
+    events = [Event(item.repo, item.number, f"{n}", "labeled", label="a") for n, item in enumerate(items)]
+    comments = [Comment(item.repo, item.number, f"{n}", body=item.title or "") for n, item in enumerate(items)]
+    with first.writer("test") as writer:
+        writer.commit(Batch(items=items, events=events, comments=comments))
+    other = shuffled(first.path, tmp_path / "other.duckdb", salt)
+    for form in FORMATS:
+        files = []
+        for store in (first, other):
+            made = export(store, tmp_path / store.path.stem, form, ("items", "labels", "events", "comments"))
+            files.append([one.path.read_bytes() for one in made])
+        assert files[0] == files[1], form

@@ -36,7 +36,7 @@ from torch_embers.store.records import Batch, Item, Page
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 REPO = "pytorch/pytorch"
@@ -192,6 +192,113 @@ def test_damaged_blocks_are_reported_as_damage(filled_database: Path, tmp_path: 
     with pytest.raises(StoreCorruptError, match="restore a copy"), Store(path).read() as connection:
         for table in ("items", "raw_pages", "sync_state"):
             connection.execute(f"FROM {table}").fetchall()
+
+
+def a_link(path: Path, behind: Path) -> None:
+    path.symlink_to(behind)
+
+
+def a_second_name(path: Path, behind: Path) -> None:
+    path.hardlink_to(behind)
+
+
+def a_fifo(path: Path, _: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_folder(path: Path, _: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("place", ["lock", "turn", "wal", "wal.recovery"])
+@pytest.mark.parametrize("put", [a_link, a_second_name, a_fifo, a_folder])
+def test_a_file_beside_the_database_is_opened_only_where_it_is_one_of_its_own(
+    store: Store, tmp_path: Path, put: Callable[[Path, Path], None], place: str
+) -> None:
+    behind = tmp_path / "behind"
+    behind.write_text("kept")
+    put(tmp_path / f"e.duckdb.{place}", behind)
+    with pytest.raises(StoreError, match="no regular file"), store.writer("x"):
+        pass
+    if place == "lock":  # readers look there only for a name
+        assert lock.holder(store.path) == "another process"
+    else:
+        with pytest.raises(StoreError, match="no regular file"), store.read():
+            pass
+    assert behind.read_text() == "kept"
+
+
+@pytest.mark.parametrize("put", [a_link, a_fifo, a_folder])
+def test_no_database_is_made_behind_a_link_to_nothing_or_in_what_is_no_file(
+    database: Path, tmp_path: Path, put: Callable[[Path, Path], None]
+) -> None:
+    put(database, tmp_path / "nothing")
+    with pytest.raises(StoreError, match="no regular file"), Store(database).writer("x", create=True):
+        pass
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_database_can_be_read_and_written_behind_a_link(store: Store, tmp_path: Path) -> None:
+    linked = Store(tmp_path / "linked.duckdb")
+    linked.path.symlink_to(store.path)
+    commit(linked, Batch(items=[Item(REPO, 1)]))
+    assert rows(store, "SELECT number FROM items") == rows(linked, "SELECT number FROM items") == [(1,)]
+
+
+ENDLESS = "WITH RECURSIVE n AS (SELECT 1 AS version UNION ALL SELECT version + 1 FROM n) SELECT max(version) AS version FROM n"
+
+
+@pytest.mark.parametrize(
+    ("made", "named"),
+    [
+        ("CREATE MACRO regexp_replace(a, b, c, d) AS a", "macro 'regexp_replace'"),
+        ('CREATE MACRO "||"(a, b) AS a', r"macro '\|\|'"),
+        ("CREATE MACRO duckdb_functions() AS TABLE SELECT 1", "macro 'duckdb_functions'"),
+        ("CREATE TABLE notes (i INTEGER)", "table 'notes'.*ATTACH"),
+        (f"CREATE VIEW more AS {ENDLESS}", "view 'more'"),
+        ('CREATE VIEW "\x1b[31m" AS SELECT 1', r"view '\\x1b\[31m'"),
+        ("DROP VIEW funnel; CREATE TABLE funnel (i INTEGER)", "table 'funnel'"),
+        ("CREATE SCHEMA s; CREATE TABLE s.items (i INTEGER)", "schema 's'"),
+        ("CREATE SEQUENCE q", "sequence 'q'"),
+        ("CREATE TYPE kind AS ENUM ('a')", "type 'kind'"),
+        ("CREATE INDEX numbers ON items (number)", "index 'numbers'"),
+        (f"DROP TABLE schema_version; CREATE VIEW schema_version AS {ENDLESS}", "no tables of embers"),
+    ],
+)
+def test_a_database_that_holds_what_embers_did_not_make_is_refused_by_name(store: Store, made: str, named: str) -> None:
+    with duckdb.connect(store.path) as connection:
+        connection.execute(made)
+    before = store.path.read_bytes()
+    with pytest.raises(InputError, match=named), store.read():
+        pass
+    with pytest.raises(InputError, match=named), store.writer("x", create=True):
+        pass
+    assert store.path.read_bytes() == before
+
+
+def test_what_this_process_has_checked_is_checked_again_once_it_changed(store: Store) -> None:
+    commit(store, Batch(items=[Item(REPO, 1)]))
+    with duckdb.connect(store.path) as connection:
+        connection.execute("CREATE MACRO count_star() AS 7")
+    with pytest.raises(InputError, match="count_star"), store.read():
+        pass
+
+
+def test_every_table_and_view_of_a_new_database_is_known_as_one_of_embers(store: Store) -> None:
+    made = rows(
+        store,
+        "SELECT 'table', table_name FROM duckdb_tables() UNION ALL "
+        "SELECT 'view', view_name FROM duckdb_views() WHERE NOT internal",
+    )
+    assert set(made) <= schema.created()
+
+
+def test_a_query_that_does_not_end_is_ended_with_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch_embers.store.connection.QUERY_LIMIT", 0.1)
+    with duckdb.connect(store.path) as connection:
+        connection.execute(f"CREATE OR REPLACE VIEW funnel AS {ENDLESS}")
+    with pytest.raises(StoreError, match="without an answer"):
+        rows(store, "FROM funnel")
 
 
 # ---- versions ---------------------------------------------------------------------------------------------------

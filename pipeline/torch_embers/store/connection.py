@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from torch_embers.errors import StoreBusyError, StoreCorruptError, StoreError, StoreFullError, StoreVersionError
+from torch_embers.errors import EmbersError, StoreBusyError, StoreCorruptError, StoreError, StoreFullError
 from torch_embers.store import lock, schema
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ WRITE_PATIENCE = 600.0
 """Seconds a writer keeps trying: a notebook may have the file open, and what was read is not thrown away for that."""
 OWN_PATIENCE = 60.0
 """Seconds to wait for a connection of this process itself: only another of its threads can end it."""
+QUERY_LIMIT = 1800.0
+"""Seconds after which a query of a reader is ended: a view in a file of somebody else can run for ever."""
 QUIET = 2.0
 """Seconds after which a waiting writer says for whom it waits."""
 RETRY_PAUSE = 0.02
@@ -36,12 +38,13 @@ OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "force_compression": "zstd",
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    "storage_compatibility_version": "v1.2.0",
 }
 """DuckDB spills to disk beyond the limit (its default would be 80 % of the machine). A view of many joins keeps a part
 of each in memory: over 200,000 items and 1,000,000 comments `embers list` failed at 192 MB and went through at 256 MB.
 Trying every compression on each write took twice the time of zstd alone and left files half as large again (measured
 on issue texts). Extensions stay off: a file that looks like another database's would make DuckDB download one to open
-it."""
+it. A new file has the format of DuckDB 1.2, so that nobody needs a newer one to read it; an older one keeps its own."""
 ALONE_OPTIONS: dict[str, str | bool | int | float | list[str]] = {"threads": 1}
 """A batch is written by one thread. That leaves the other core to the thread that reads and parses: with two threads of
 its own a bulk write was a third slower; and a page costs 8 % less processor time than with threads that wait."""
@@ -51,6 +54,10 @@ INTERRUPTED = "Query interrupted"
 """What DuckDB makes of Ctrl-C while it runs a statement: a bare RuntimeError."""
 STRUCK = "KeyboardInterrupt"
 """What stands in DuckDB's own error when Ctrl-C strikes while it reads a frame of Python's."""
+
+_SEEN: dict[Path, tuple[int, int, int, int]] = {}
+"""Files whose contents this process has checked, with device, inode, time and size: to check takes as long as to open.
+"""
 
 _OWN = ("different configuration", "nique file handle")
 _BUSY = ("Could not set lock", "Conflicting lock", *_OWN)
@@ -82,6 +89,10 @@ def explain(error: duckdb.Error, path: Path) -> StoreError:
     """
     if STRUCK in str(error):
         raise KeyboardInterrupt from error
+    if isinstance(error, duckdb.InterruptException):
+        return StoreError(
+            f"{path}: ended after {QUERY_LIMIT:,.0f} s without an answer: ask for less, or do not trust this file"
+        )
     text = str(error).strip().splitlines()[0][:300]
     message = text.replace(str(path), "")
     if any(mark in message for mark in _OWN):
@@ -139,6 +150,18 @@ def _close_off(connection: duckdb.DuckDBPyConnection, folder: Path | None) -> No
     connection.execute("SET enable_external_access = false")
 
 
+def remember(path: Path) -> bool:
+    """Whether the file is as this process saw it last; it counts as seen from now on."""
+    try:
+        found = path.stat()
+    except OSError:  # moved away meanwhile
+        return False
+    state = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size)
+    known = _SEEN.get(path) == state
+    _SEEN[path] = state
+    return known
+
+
 def connect(
     path: Path,
     *,
@@ -148,23 +171,28 @@ def connect(
     merge: bool = True,
     folder: Path | None = None,
 ) -> duckdb.DuckDBPyConnection:
-    """Open the file, trying again while somebody else has it, and check its schema version.
+    """Open the file, trying again while somebody else has it, and check what it holds.
 
     A reader lets a waiting writer go first; a writer that waits for long says for whom. No statement can read or write
     other files, but those of ``folder``.
 
     Raises:
         StoreBusyError, StoreCorruptError, StoreVersionError
+        InputError: it holds what embers did not make.
+        StoreError: the file, or one beside it, is no regular file.
     """
+    lock.require_regular(path)
     if read_only:
         lock.yield_to_writer(path, min(patience, lock.YIELD))
     options = (ALONE_OPTIONS if alone else {}) | ({} if merge else UNMERGED_OPTIONS)
     connection = _opened(path, read_only=read_only, patience=patience, options=options)
     try:
         _close_off(connection, folder)
-        schema.check_version(connection, path)
-    except (duckdb.Error, StoreVersionError, RuntimeError) as error:
+        if not remember(path):
+            schema.check(connection, path)
+    except (duckdb.Error, EmbersError, RuntimeError) as error:
         connection.close()
+        _SEEN.pop(path, None)
         if isinstance(error, duckdb.Error):
             raise explain(error, path) from error
         raise

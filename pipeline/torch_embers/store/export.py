@@ -12,6 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import csv_sql
 from torch_embers.store import schema
 from torch_embers.store.connection import quoted
+from torch_embers.store.tables import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +85,9 @@ def _write(connection: duckdb.DuckDBPyConnection, table: str, path: Path, option
     partial = path.with_name(path.name + ".part")
     try:
         rows = _safe_to_open(connection, table) if path.suffix == ".csv" else f"FROM {table}"
-        copied = connection.execute(f"COPY ({rows}) TO {quoted(str(partial))} ({options})").fetchall()
+        # the file of an equal database is equal, in whatever order its rows came; long texts are in no key
+        order = ", ".join(KEYS.get(table) or ["ALL"])
+        copied = connection.execute(f"COPY ({rows} ORDER BY {order}) TO {quoted(str(partial))} ({options})").fetchall()
         partial.replace(path)
     except (duckdb.IOException, OSError) as error:
         # an error that names the file is about the target, any other about the database

@@ -7,14 +7,16 @@ it, and readers look there before they open the database, so that no number of s
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import StoreBusyError, StoreError, StoreFullError
 from torch_embers.normalize import now_utc
@@ -31,6 +33,10 @@ PAUSE = 0.005
 NOTE_PATIENCE = 1.0
 """Seconds that who has just taken the lock gets to write its note."""
 UNNAMED = "another process"
+NOTE_LENGTH = 10_000
+"""Characters of a lock that are read for a note."""
+LOG_SUFFIXES = (".wal", ".wal.checkpoint", ".wal.recovery")
+"""Endings of files in which DuckDB keeps what is not in the database yet."""
 
 
 def lock_path(database: Path) -> Path:
@@ -43,13 +49,64 @@ def turn_path(database: Path) -> Path:
     return database.with_name(database.name + ".turn")
 
 
+def open_regular(path: Path, flags: int) -> int:
+    """Open a file beside the database, which may lie in a folder where others write; return its descriptor.
+
+    Raises:
+        StoreError: it is a link, has a second name, or is no regular file; nothing behind it was touched.
+        OSError
+    """
+    refused = StoreError(f"{path} is a link or no regular file: only a file of embers may have this name, move it away")
+    try:
+        # a FIFO without another end, or a device, would keep who opens it waiting
+        descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise refused from error
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise refused
+    return descriptor
+
+
+def require_regular(database: Path) -> None:
+    """Refuse what DuckDB would follow, overwrite or wait for: it opens by name. Only the database may be a link.
+
+    Raises:
+        StoreError
+    """
+    logs = [database.with_name(database.name + suffix) for suffix in LOG_SUFFIXES]
+    for path in (database, *logs):
+        try:
+            found = path.stat(follow_symlinks=path == database)
+        except OSError:
+            odd = os.path.lexists(path)  # a link to nothing
+        else:
+            odd = not stat.S_ISREG(found.st_mode) or (path != database and found.st_nlink > 1)
+        if odd:
+            raise StoreError(f"{path} is a link or no regular file: move it away, or name another --database")
+
+
+def _note(database: Path) -> dict[str, Any]:
+    """What the last holder of the lock wrote; empty where that is no note."""
+    try:
+        descriptor = open_regular(lock_path(database), os.O_RDONLY)
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            note = json.loads(file.read(NOTE_LENGTH))
+    except (OSError, ValueError, RecursionError, StoreError):
+        return {}
+    whole = isinstance(note, dict) and note.keys() >= {"purpose", "host", "since"} and isinstance(note.get("pid"), int)
+    return note if whole else {}
+
+
 def holder(database: Path) -> str:
     """Who holds the lock, in words; a general phrase where the file cannot tell."""
-    try:
-        note = json.loads(lock_path(database).read_text(encoding="utf-8"))
-        return f"`{note['purpose']}` (process {note['pid']} on {note['host']}, since {note['since']})"
-    except (OSError, ValueError, KeyError, TypeError):
+    note = _note(database)
+    if not note:
         return UNNAMED
+    return f"`{note['purpose']}` (process {note['pid']} on {note['host']}, since {note['since']})"
 
 
 def _present_holder(database: Path) -> str:
@@ -63,24 +120,22 @@ def _present_holder(database: Path) -> str:
 
 
 def _left_by_the_dead(database: Path) -> bool:
+    note = _note(database)
+    if not note or note["host"] != socket.gethostname():
+        return False
     try:
-        note = json.loads(lock_path(database).read_text(encoding="utf-8"))
-        if note["host"] == socket.gethostname():
-            os.kill(note["pid"], 0)
+        os.kill(note["pid"], 0)
     except ProcessLookupError:
         return True
-    except (OSError, ValueError, KeyError, TypeError, OverflowError):  # not ours to see, or written again just now
+    except (OSError, OverflowError):  # not ours to see
         pass
     return False
 
 
 def process(database: Path, pid: int, program: str) -> str:
     """A process that has the database open, in words: the writer by its note, any other by its command line."""
-    try:
-        if json.loads(lock_path(database).read_text(encoding="utf-8"))["pid"] == pid:
-            return holder(database)
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
+    if _note(database).get("pid") == pid:
+        return holder(database)
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")
         program = b" ".join(words).decode("utf-8", "replace") or program
@@ -95,12 +150,12 @@ def writer_lock(database: Path, purpose: str) -> Iterator[None]:
 
     Raises:
         StoreBusyError: somebody else holds it; the message names the holder.
-        StoreError: the folder cannot be written, or the disk is full.
+        StoreError: the folder cannot be written, the disk is full, or the lock is no file of its own.
     """
     path = lock_path(database)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise StoreError(f"cannot write beside {database}: {path}: {error.strerror}") from error
     try:
@@ -145,7 +200,7 @@ def yield_to_writer(database: Path, seconds: float = YIELD) -> None:
 def _descriptor(path: Path, flags: int) -> Iterator[int | None]:
     """The open file; ``None`` where there is none or it may not be opened: the turn is a courtesy, no guarantee."""
     try:
-        descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(path, flags)
     except OSError:
         yield None
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -21,6 +22,34 @@ BASE_VERSION = 1
 _MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
 _READ = re.compile(r"^\.read (\w+\.sql)$", re.MULTILINE)
 """A line of a migration that stands for a file of this package, as in DuckDB's shell: a view that several make."""
+
+
+_CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+)", re.MULTILINE)
+_OF_CANDIDATES = ("signals", "judged_items", "candidates", "funnel")
+"""Views that views.py makes from data."""
+_NOT_OURS = "{path} holds no tables of embers: name its database, `embers mine` makes a new one"
+_OF_FILE = "WHERE database_name <> 'system' AND database_name <> 'temp'"
+_HELD = f"""
+SELECT 'macro', function_name FROM system.main.duckdb_functions() {_OF_FILE}
+UNION ALL SELECT 'table', table_name FROM system.main.duckdb_tables() {_OF_FILE}
+UNION ALL SELECT 'view', view_name FROM system.main.duckdb_views() {_OF_FILE}
+UNION ALL SELECT 'schema', schema_name FROM system.main.duckdb_schemas() {_OF_FILE} AND schema_name <> 'main'
+UNION ALL SELECT 'sequence', sequence_name FROM system.main.duckdb_sequences() {_OF_FILE}
+UNION ALL SELECT 'index', index_name FROM system.main.duckdb_indexes() {_OF_FILE}
+UNION ALL SELECT 'type', type_name FROM system.main.duckdb_types() {_OF_FILE} AND NOT internal
+"""
+"""Kind and name of everything in the file. The column "internal" is the file's own word: a macro could claim it."""
+_TRIGGERS = f"SELECT 'trigger', trigger_name FROM system.main.duckdb_triggers() {_OF_FILE}"
+
+
+@cache
+def created() -> frozenset[tuple[str, str]]:
+    """Kind and name of every table and view that a release made."""
+    texts = [
+        resources.package_file("store", name).read_text(encoding="utf-8") for name in ("schema.sql", "item_facts.sql")
+    ]
+    found = _CREATED.findall("\n".join([*texts, *migrations().values()]))
+    return frozenset({(kind.lower(), name) for kind, name in found} | {("view", name) for name in _OF_CANDIDATES})
 
 
 @cache
@@ -57,6 +86,34 @@ def _applied(connection: duckdb.DuckDBPyConnection) -> set[int]:
             return set()
 
 
+def check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a database that holds what no release made, or that a newer release made.
+
+    It may come from somebody else: a macro or a view with the name of a function takes its place in every query. So
+    this comes before any other query, names functions in full, and uses no operator that a macro can replace.
+
+    Raises:
+        InputError
+        StoreVersionError
+    """
+    held = set(connection.execute(_HELD).fetchall())
+    with suppress(duckdb.CatalogException):  # DuckDB before 2.0 has no triggers
+        held |= set(connection.execute(_TRIGGERS).fetchall())
+    foreign = sorted(held - created())
+    ours = ("table", "schema_version") in held
+    if ours and {kind for kind, _ in foreign} <= {"table", "view"}:
+        check_version(connection, path)
+    if foreign and not ours:
+        raise InputError(_NOT_OURS.format(path=path))
+    if foreign:
+        named = ", ".join(f"{kind} {name[:60]!r}" for kind, name in foreign[:3])
+        more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
+        raise InputError(
+            f"{path} holds what embers did not make: {named}{more}. Move it to a file of its own (ATTACH reads both), "
+            "or drop it; if you did not make it, do not trust this file"
+        )
+
+
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     """Refuse a database from the future.
 
@@ -79,7 +136,7 @@ def require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """
     version = file_version(connection)
     if not version:
-        raise InputError(f"{path} holds no tables of embers: name its database, `embers mine` makes a new one")
+        raise InputError(_NOT_OURS.format(path=path))
     return version
 
 

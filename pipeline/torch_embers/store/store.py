@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
@@ -12,6 +13,7 @@ import duckdb
 
 from torch_embers import resources
 from torch_embers.errors import StoreMissingError
+from torch_embers.store import connection as opening
 from torch_embers.store import schema
 from torch_embers.store.connection import READ_PATIENCE, WRITE_PATIENCE, connect, ctrl_c, explain
 
@@ -65,11 +67,14 @@ class Store:
     def read(self, patience: float = READ_PATIENCE, folder: Path | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open for reading while the block runs; keep the block short while a mine is running.
 
-        Statements reach no other file, but those of ``folder``.
+        Statements reach no other file, but those of ``folder``, and end after ``connection.QUERY_LIMIT``.
         """
         with ctrl_c():
             self.require()
             connection = connect(self.path, read_only=True, patience=patience, folder=folder)
+            limit = threading.Timer(opening.QUERY_LIMIT, connection.interrupt)
+            limit.daemon = True
+            limit.start()
             try:
                 yield connection
             except duckdb.CatalogException as error:
@@ -78,6 +83,8 @@ class Store:
             except duckdb.Error as error:
                 raise explain(error, self.path) from error
             finally:
+                limit.cancel()
+                limit.join()
                 connection.close()
 
     @contextmanager

@@ -117,7 +117,8 @@ def _signals(signals: Sequence[Signal]) -> str:
             f"FROM (SELECT repo, number, unnest([{', '.join(marks)}]) AS mark "
             f"FROM items WHERE regexp_matches(body, {any_of}, {_OPTIONS['body']})) WHERE mark IS NOT NULL"
         )
-    return " UNION ALL ".join(selects)
+    # sorted, because DuckDB before 2.0 streams a part of such a union only
+    return f"{' UNION ALL '.join(selects)} ORDER BY ALL"
 
 
 def _funnel(stages: Sequence[Stage]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import zstandard
 
-from torch_embers.errors import StoreBusyError, StoreFullError
+from torch_embers.errors import StoreBusyError, StoreError, StoreFullError
 from torch_embers.normalize import now_utc
 from torch_embers.store import lock, outdated, readings, renames, schema, sql, views
-from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain
+from torch_embers.store.connection import WRITE_PATIENCE, connect, ctrl_c, explain, remember
 from torch_embers.store.tables import (
     DERIVED_TABLES,
     KEYS,
@@ -104,6 +105,7 @@ class Writer:
     def _close(self, connection: duckdb.DuckDBPyConnection) -> None:
         try:
             connection.close()
+            remember(self.path)
         except duckdb.Error as error:
             raise explain(error, self.path) from error
 
@@ -257,8 +259,11 @@ def _statements(connection: duckdb.DuckDBPyConnection, table: str) -> list[str]:
 def create(path: Path) -> None:
     """Make a database with its tables under another name first: a kill must leave none without tables."""
     unfinished = path.with_name(f"{path.name}.new")
-    for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}.wal")):
-        leftover.unlink(missing_ok=True)
+    try:
+        for leftover in (unfinished, unfinished.with_name(f"{unfinished.name}.wal")):
+            leftover.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreError(f"{error.filename} is in the way of {path}: move it away ({error.strerror})") from error
     with Writer(unfinished).transaction() as connection:
         schema.upgrade(connection, now_utc(), __version__)
         views.refresh(connection)
@@ -273,7 +278,7 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
         StoreBusyError: another writer is at work; the message names it.
     """
     with lock.writer_lock(path, purpose):
-        if not path.exists():
+        if not os.path.lexists(path):
             create(path)
         made = Writer(path)
         with made.transaction() as connection:

@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -71,6 +71,12 @@ PLAIN_WORDS = {
 _REDIRECTS = frozenset({301, 302, 307, 308})
 _KEEP_METHOD = frozenset({307, 308})
 _INJECTION = threading.Lock()
+HIDDEN = "(hidden)"
+"""What stands for a token that a server repeats."""
+SHORTEST_TOKEN = 8
+"""Characters; what is shorter could be any word, and those of GitHub have 40 and more."""
+_ESCAPED = re.compile(r"\\u00(?:3[0-9]|[46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
+"""A character of tokens as JSON may write it."""
 
 
 Send = Callable[["Token"], tuple[int, dict[str, Any], str]]
@@ -166,6 +172,7 @@ class GitHubClient:
         self.usage = Usage()
         self.announce = announce
         self._sleep = sleep
+        self._secrets = sorted((token for token in tokens if len(token) >= SHORTEST_TOKEN), key=len, reverse=True)
         self._reached = False
         self._off = timedelta()
         self._began: float | None = None
@@ -216,6 +223,16 @@ class GitHubClient:
             self.usage.notes.append(
                 f"this machine's clock and that of {self.api_url} differ: its time is used ({there:%F %T})"
             )
+
+    def hidden(self, text: str) -> str:
+        """A text of the server without the tokens that it was sent: it is logged, shown and stored."""
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        if self._secrets and _ESCAPED.search(text):
+            with suppress(ValueError, RecursionError):  # what is no JSON is not read
+                plain = json.dumps(json.loads(text))
+                return self.hidden(plain) if any(secret in plain for secret in self._secrets) else text
+        return text
 
     # -- one request ------------------------------------------------------------------------------------------
 
@@ -279,10 +296,11 @@ class GitHubClient:
             try:
                 return requester.requestJson("POST", address, input=body)
             except _RedirectError as redirect:
-                here, there = urlsplit(address), urlsplit(urljoin(address, redirect.location))
+                location = self.hidden(redirect.location)
+                here, there = urlsplit(address), urlsplit(urljoin(address, location))
                 if redirect.status not in _KEEP_METHOD or (there.scheme, there.netloc) != (here.scheme, here.netloc):
                     raise SourceError(
-                        f"{address} redirects to {redirect.location} (HTTP {redirect.status}), where queries are not "
+                        f"{address} redirects to {location} (HTTP {redirect.status}), where queries are not "
                         "sent: check --api-url"
                     ) from None
                 address = there.geturl()
@@ -294,13 +312,14 @@ class GitHubClient:
             try:
                 return token.github.requester.requestJson("GET", address, parameters)
             except _RedirectError as redirect:
-                target = urlsplit(redirect.location)
+                location = self.hidden(redirect.location)
+                target = urlsplit(location)
                 if target.netloc and target.netloc != urlsplit(self.api_url).netloc:
                     raise SourceError(
                         f"{address} redirects to another server ({target.netloc}): check --api-url"
                     ) from None
-                if "/issues/" in target.path and "/issues/" in address and "?" not in redirect.location:
-                    raise MovedError(f"{address} moved to {redirect.location}", redirect.location) from None
+                if "/issues/" in target.path and "/issues/" in address and "?" not in location:
+                    raise MovedError(f"{address} moved to {location}", location) from None
                 query = target.query or urlsplit(address).query
                 address = target.path.removeprefix(urlsplit(self.api_url).path)
                 if query:
@@ -340,12 +359,14 @@ class GitHubClient:
     def _once(self, token: Token, send: Send, classify: Classify) -> tuple[Decision | None, Answer | None]:
         """Send once: the answer, and what to do about it where it is not the one asked for."""
         try:
-            status, headers, text = send(token)
+            status, received, body = send(token)
             self._reached = True
         except requests.exceptions.SSLError as error:
-            raise NotReachableError(f"no secure connection to {self.api_url}: {_short(error)}") from error
+            raise NotReachableError(f"no secure connection to {self.api_url}: {self.hidden(_short(error))}") from error
         except requests.exceptions.RequestException as error:
-            return Decision(Action.RETRY, _short(error)), None
+            return Decision(Action.RETRY, self.hidden(_short(error))), None
+        headers = {name: self.hidden(str(value)) for name, value in received.items()}
+        text = self.hidden(body)
         self._note_quota(token, headers)
         self._compare_clocks(headers)
         try:
