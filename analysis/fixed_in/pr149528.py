@@ -1,4 +1,4 @@
-"""Keyword arguments given in another order than in the signature, each with another dynamic dimension, must be exported."""
+"""Exports keyword arguments in another order than that of the signature, each with another dynamic dimension."""
 
 import sys
 

@@ -6,15 +6,17 @@ import sys
 def bug():
     """Whether the bug is there."""
     import torch
+    from torch._dispatch.python import enable_python_dispatcher
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    pad_of = torch.ops.aten.constant_pad_nd.default
     wrong = []
     for x in (torch.ones(5, 7).t(), torch.ones(6, 3, 4, 5).permute(3, 1, 0, 2)):
         for pad in ((0, 0), (-1, 0), (0, 0, -1, 0), (1, 1)):
-            want = torch.nn.functional.pad(x, pad)
-            with FakeTensorMode(shape_env=ShapeEnv()) as mode:
-                fake = torch.nn.functional.pad(mode.from_tensor(x), pad)
+            want = pad_of(x, pad)
+            with FakeTensorMode(shape_env=ShapeEnv()) as mode, enable_python_dispatcher():
+                fake = pad_of(mode.from_tensor(x), pad)
             shape, stride = tuple(map(int, fake.shape)), tuple(map(int, fake.stride()))
             if (shape, stride) != (tuple(want.shape), want.stride()):
                 wrong.append((pad, want.stride(), stride))

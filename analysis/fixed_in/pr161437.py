@@ -5,25 +5,25 @@ import sys
 
 def bug():
     """Whether the bug is there."""
-    import sympy
-
     import torch
     from torch.fx.experimental import const_fold
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    value = ShapeEnv().create_unbacked_symint().node.expr
     graph = torch.fx.Graph()
     x = graph.placeholder("x")
-    filled = graph.call_function(torch.full, ((3,),), {"fill_value": sympy.Symbol("u0")})
+    filled = graph.call_function(torch.full, ((3,),), {"fill_value": value})
     weight = graph.get_attr("weight")
     twice = graph.call_function(torch.add, (weight, weight))
     graph.output(graph.call_function(torch.add, (graph.call_function(torch.add, (x, filled)), twice)))
     module = torch.fx.GraphModule({"weight": torch.ones(3)}, graph)
     folded = const_fold.split_const_subgraphs(module)
+    kept = [node.target for node in folded.graph.nodes]
     try:
         folded.run_folding()
     except NameError as error:
-        print(type(error).__name__, str(error)[:200])
+        print(kept, type(error).__name__, str(error)[:200])
         return True
-    kept = [node.target for node in folded.graph.nodes]
     print(kept)
     return torch.full not in kept
 

@@ -1,4 +1,4 @@
-"""A function decorated with no_grad inside the compiled region, which breaks the graph, must leave gradients on behind it."""
+"""A compiled function decorated with no_grad inside the region, which breaks the graph, must leave gradients on."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Compiled attention of three dimensions, with its key turned in another way than a transpose, must be that of eager mode."""
+"""Compiled attention of three dimensions with its key turned otherwise than transposed must be that of eager mode."""
 
 import sys
 
