@@ -1,4 +1,4 @@
-"""A graph break at the start of a comprehension, in a function that is called, under nested graph breaks (Python < 3.12)."""
+"""A graph break at the start of a comprehension of a called function, under nested graph breaks (Python < 3.12)."""
 
 import sys
 
