@@ -8,12 +8,10 @@ def bug():
     import torch
 
     def fill(x):
-        y = x[:, ::2, :]
-        y.uniform_(2.0, 3.0)
-        return y
+        return x[:, 1::2].uniform_(2.0, 3.0)
 
     wrong = []
-    for shape in ((3, 5, 6), (2, 4, 4)):
+    for shape in ((2, 7, 4),):
         torch._dynamo.reset()
         x = torch.full(shape, 9.0)
         fill(x.clone())
@@ -23,7 +21,7 @@ def bug():
             print(type(error).__name__, str(error)[:200])
             return True
         inside = (got >= 2.0) & (got <= 3.0)
-        wrong.append((not bool(inside.all()), not torch.equal(x[:, ::2], got), bool((x[:, 1::2] != 9.0).any())))
+        wrong.append((not bool(inside.all()), not torch.equal(x[:, 1::2], got), bool((x[:, ::2] != 9.0).any())))
     print(wrong)
     return any(any(one) for one in wrong)
 
