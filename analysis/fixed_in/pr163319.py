@@ -1,4 +1,4 @@
-"""Compiles as_strided of a tensor that is seen as another type."""
+"""Compiled as_strided of an input that is seen as another type must count in that type."""
 
 import sys
 
@@ -8,8 +8,7 @@ def bug():
     import torch
 
     def seen(x):
-        y = (x + 1).view(torch.int32)
-        return torch.as_strided(y, (2, 3), (3, 1)) + 1
+        return torch.as_strided(x.view(torch.int32), (2, 3), (3, 1)) + 1
 
     x = torch.arange(8, dtype=torch.float32)
     want = seen(x)
@@ -18,7 +17,8 @@ def bug():
     except Exception as error:
         print(type(error).__name__, str(error)[-300:])
         return True
-    return not torch.equal(want, got)
+    print(want, got)
+    return want.dtype != got.dtype or not torch.equal(want, got)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Gradients of compiled weight normalization must be those of eager mode."""
+"""Compiles a convolution with normalized weights, in channels-last memory, and its gradients."""
 
 import sys
 
@@ -8,22 +8,23 @@ def bug():
     import torch
 
     torch.manual_seed(0)
-    v = torch.randn(6, 4).t().requires_grad_()
-    g = torch.randn(4, 1).requires_grad_()
+    layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Conv2d(3, 4, 3))
+    layer = layer.to(memory_format=torch.channels_last)
+    x = torch.randn(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
 
-    def weight(v, g):
-        return torch._weight_norm(v * 1.5, g, 0).t().contiguous().cos()
+    def gradients(f):
+        layer.zero_grad()
+        f(x).square().sum().backward()
+        return [one.grad.clone() for one in layer.parameters()]
 
-    weight(v, g).sum().backward()
-    want = v.grad, g.grad
-    v.grad = g.grad = None
+    want = gradients(layer)
     try:
-        torch.compile(weight)(v, g).sum().backward()
+        got = gradients(torch.compile(layer))
     except Exception as error:
         print(type(error).__name__, str(error)[-300:])
         return True
-    print((v.grad - want[0]).abs().max())
-    return not torch.allclose(v.grad, want[0], atol=1e-4) or not torch.allclose(g.grad, want[1], atol=1e-4)
+    print([(a - b).abs().max().item() for a, b in zip(want, got)])
+    return not all(torch.allclose(a, b, atol=1e-3, rtol=1e-3) for a, b in zip(want, got))
 
 
 if __name__ == "__main__":

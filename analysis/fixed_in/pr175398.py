@@ -1,4 +1,4 @@
-"""A sum of three symbolic sizes in a traced graph must have all three."""
+"""A sum of three symbolic sizes, made while tracing is off, must reach the traced graph with all three."""
 
 import sys
 
@@ -6,12 +6,12 @@ import sys
 def bug():
     """Whether the bug is there."""
     import torch
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, make_fx
 
     def joined(a, b, c):
-        n = torch.sym_sum([a.shape[0], b.shape[0], c.shape[0]])
-        m = a.shape[0] + b.shape[0] + c.shape[0] + 1
-        return a.new_ones(n), torch.cat((a, b, c)).unsqueeze(0).expand(m, -1)
+        with disable_proxy_modes_tracing():
+            n = a.shape[0] + b.shape[0] + c.shape[0]
+        return a.new_ones(n)
 
     sizes = [torch.ones(n) for n in (3, 4, 5)]
     try:
@@ -20,8 +20,8 @@ def bug():
     except Exception as error:
         print(type(error).__name__, str(error)[:200])
         return True
-    print([tuple(one.shape) for one in got])
-    return [tuple(one.shape) for one in got] != [(22,), (23, 22)]
+    print(tuple(got.shape), graph.code)
+    return tuple(got.shape) != (22,)
 
 
 if __name__ == "__main__":

@@ -1,47 +1,38 @@
-"""A function decorated inside the compiled region, with a graph break inside it, under nested graph breaks."""
+"""A compiled function decorated with no_grad inside the region, which breaks the graph, must leave gradients on."""
 
 import sys
 
 
 def bug():
     """Whether the bug is there."""
-    import functools
-
     import torch
 
-    def more(f):
-        @functools.wraps(f)
-        def wrapper(*arguments):
-            return f(*arguments) + 1
-
-        return wrapper
-
     def outer(x):
-        scale = 3
-
-        @more
-        def inner(y):
-            torch._dynamo.graph_break()
-            return y * scale
-
         @torch.no_grad()
-        def other(y):
+        def fixed(y):
+            y = y + 1
             torch._dynamo.graph_break()
-            return y - 1
+            return y * 3
 
-        return other(inner(x + 1)) * 2
+        first = fixed(x)
+        second = x * 2
+        return first, second, torch.is_grad_enabled()
 
-    want = outer(torch.ones(2))
+    x = torch.ones(2, requires_grad=True)
+    want = outer(x)
     try:
         with torch._dynamo.config.patch(nested_graph_breaks=True):
-            got = torch.compile(outer, backend="eager")(torch.ones(2))
+            got = torch.compile(outer, backend="eager")(x)
     except AttributeError:
         raise
     except Exception as error:
         print(type(error).__name__, str(error)[:300])
         return True
-    print(want, got)
-    return not torch.equal(want, got)
+    finally:
+        torch.set_grad_enabled(True)
+    said = [[one[0].requires_grad, one[1].requires_grad, one[2]] for one in (want, got)]
+    print(said)
+    return said[0] != said[1] or not all(torch.equal(a, b) for a, b in zip(want[:2], got[:2]))
 
 
 if __name__ == "__main__":

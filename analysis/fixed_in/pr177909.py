@@ -1,24 +1,36 @@
-"""A graph of repeat_interleave with a tensor of counts, traced with symbolic sizes, must run."""
+"""The program that Dynamo writes to show a graph again must run where repeat_interleave knows the size it gives."""
 
 import sys
 
 
 def bug():
     """Whether the bug is there."""
+    import io
+
     import torch
-    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch._dynamo.debug_utils import InputReader
+    from torch._dynamo.repro.after_aot import save_graph_repro
 
-    def repeated(x, counts):
-        return torch.repeat_interleave(x, counts, dim=0) * 2
-
-    x, counts = torch.arange(3.0), torch.tensor([1, 2, 3])
-    graph = make_fx(repeated, tracing_mode="symbolic", _allow_non_fake_inputs=True)(x, counts)
-    try:
-        got = graph(x, torch.tensor([2, 0, 1]))
-    except Exception as error:
-        print(type(error).__name__, str(error)[:300])
-        return True
-    return not torch.equal(got, repeated(x, torch.tensor([2, 0, 1])))
+    graph = torch.fx.Graph()
+    counts, size = graph.placeholder("counts"), graph.placeholder("size")
+    repeated = torch.ops.aten.repeat_interleave.Tensor
+    graph.output((graph.call_function(repeated, (counts,), {"output_size": size}),))
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    text = io.StringIO()
+    save_graph_repro(text, module, [torch.tensor([1, 2, 3]), 6], "inductor", stable_output=True)
+    space = {"__name__": "written"}
+    exec(text.getvalue(), space)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        reader = InputReader(save_dir=None)
+        space["load_args"](reader)
+        try:
+            (got,) = space["mod"](*reader.args)
+        except RuntimeError as error:
+            print(reader.args, str(error)[:200])
+            return True
+        print(reader.args, got)
+    return False
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Calls __init__ of a deque again in compiled code: the deque must hold the new items only."""
+"""A compiled deque, made anew with more items than it could hold before, must hold them all."""
 
 import sys
 
@@ -10,8 +10,8 @@ def bug():
     import torch
 
     def again(x):
-        items = collections.deque([1, 2, 3], maxlen=3)
-        items.__init__([4, 5])
+        items = collections.deque([1, 2], maxlen=2)
+        items.__init__([1, 2, 3, 4])
         return x + sum(items), list(items), items.maxlen
 
     want = again(torch.zeros(1))
