@@ -144,7 +144,7 @@ def test_a_label_is_explained_by_terms_and_nearest_labelled_items(labelled: Path
     assert done.returncode == 0, done.stderr
     assert re.search(r"memory_type: non_contiguous, probability 0\.\d\d, confidence \w+, by a model", done.stdout)
     assert "by label-correctness (module: correctness (silent))" in done.stdout
-    assert re.search(r"terms: .*\bnon contiguous \+0\.", done.stdout)
+    assert re.search(r"terms: .*\bcontiguous \+0\.", done.stdout)
     assert done.stdout.count("bug_type=") >= 3
 
 

@@ -176,9 +176,11 @@ def test_clean_runs_without_a_control_leave_the_statuses_of_shipped_verdicts_as_
     before = {tuple(key): status for *key, status in rows(store.path, STATUSES)}
     gone = {key: status for key, status in before.items() if status in ("fixed", "undecided_absent", "open_but_absent")}
     made = rechecked(store, cases, bare, RELEASES[-1:], processor)
+    if processor != "AMD EPYC":  # that a bug was gone for a while is known of the other processor alone
+        before = {key: "open_and_occurs" if status == "regressed" else status for key, status in before.items()}
     assert {tuple(key): status for *key, status in rows(store.path, STATUSES)} == before
     assert {key: kept.status for key, kept in made.kept.items()} == gone
-    assert all(change.status.endswith("occurs") for change in made.news)
+    assert {change.status.rpartition("_")[2] for change in made.news} <= {"occurs", "regressed"}
     assert made.counts == Counter(before.values())
     assert f"{Counter(gone.values())['fixed']} fixed (shipped, derived for 2.15.0; no build here" in made.undecided
 
