@@ -179,7 +179,7 @@ def environment(build: str) -> str:
 WORDS = {"occurs": "it occurs on", "absent": "it does not on", "untestable": "it cannot be tested on"}
 """How verdicts are said in a report; the others by their names."""
 
-DRAFT = """> **Made by a tool.** `embers research hunt` made this draft, its script and its measurements. Before it is
+DRAFT = """> **Made by a tool.** Embers made this draft, its script and its measurements. Before it is
 > posted, a person has to read it, run the script, say in their own words why it matters, and sign it. Say in the report
 > that a tool found it. Label to ask for: `topic: fuzzer`.
 
@@ -195,7 +195,7 @@ DRAFT = """> **Made by a tool.** `embers research hunt` made this draft, its scr
 {layouts}
 
 {script}
-### Looked for before
+### Earlier reports
 
 {looked_up}
 
