@@ -127,8 +127,8 @@ def drafts() -> None:
     releases = {case: (occurs, absent) for case, _, occurs, absent, _ in ask("hunt_since")[1]}
     parts = []
     for place, one in enumerate(hunt_draft.written(), 1):
-        occurs, absent = releases[one.case]
-        since = f"Occurs on {occurs}" + (f", not on {absent}" if absent else "") + f" ({code(one.case)})."
+        occurs, absent = releases.get(one.case, ("", ""))
+        since = one.measured or f"Occurs on {occurs}" + (f", not on {absent}" if absent else "") + f" ({code(one.case)})."
         also = f" The same cause shows in {code(list(one.also))}." if one.also else ""
         script = fenced(one.script, "python")
         parts.append(f"### {place}. {cell(one.title)}\n\n{cell(one.about)} {since}{also}\n\n{script}")

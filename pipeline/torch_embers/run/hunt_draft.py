@@ -28,6 +28,7 @@ class Draft(toml_models.Entry):
     Attributes:
         case: name of a file in data/cases, by which the draft is called.
         also: further cases of the same cause.
+        measured: what releases do, where no case shows it.
         about: what is done, what should happen, what happens.
         script: a few lines that end with an AssertionError where the bug is there.
         looked_up: what a search of PyTorch's issues for the same bug found.
@@ -36,6 +37,7 @@ class Draft(toml_models.Entry):
 
     case: str
     also: tuple[str, ...] = ()
+    measured: str = ""
     title: str
     about: str
     script: str
@@ -45,7 +47,7 @@ class Draft(toml_models.Entry):
     @property
     def cases(self) -> tuple[str, ...]:
         """Files of data/cases that show it."""
-        return self.case, *self.also
+        return () if self.measured else (self.case, *self.also)
 
 
 class Drafts(toml_models.Entry):
@@ -83,7 +85,7 @@ def of_case(one: Draft) -> str:
         looked_up=one.looked_up,
         layouts="",
         script=SHORT.format(short=one.script.lstrip(), whole=""),
-        versions=of_matrix(one.cases, rows),
+        versions=one.measured or of_matrix(one.cases, rows),
         environment=f"Environment of these runs: {newest['environment']}." if newest else "",
     )
 
