@@ -128,7 +128,9 @@ def drafts() -> None:
     parts = []
     for place, one in enumerate(hunt_draft.written(), 1):
         occurs, absent = releases.get(one.case, ("", ""))
-        since = one.measured or f"Occurs on {occurs}" + (f", not on {absent}" if absent else "") + f" ({code(one.case)})."
+        since = (
+            one.measured or f"Occurs on {occurs}" + (f", not on {absent}" if absent else "") + f" ({code(one.case)})."
+        )
         also = f" The same cause shows in {code(list(one.also))}." if one.also else ""
         script = fenced(one.script, "python")
         parts.append(f"### {place}. {cell(one.title)}\n\n{cell(one.about)} {since}{also}\n\n{script}")
