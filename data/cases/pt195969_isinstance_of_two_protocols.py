@@ -6,7 +6,7 @@
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.0"]
-# known_bad = ["2.2.2", "2.5.1", "2.9.1", "2.12.1", "2.13.0", "2.14.1"]
+# known_bad = ["2.1.2", "2.2.2", "2.3.1", "2.4.1", "2.5.1", "2.6.0", "2.7.1", "2.8.0", "2.9.1", "2.10.0", "2.11.0", "2.12.1", "2.13.0", "2.14.1"]
 # fixed_in = "2.15.0"
 # signature = "mismatch"
 # oracle = "self"

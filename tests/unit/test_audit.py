@@ -379,6 +379,10 @@ HIDDEN = "s + z.masked_fill(m, float('-inf'))"
         (HEAD + "d = torch.device('cuda:1')\ntorch.rand(3, device=d).expand(3, 3).median(1)", MEDIAN, "possible"),
         (HEAD + "x = torch.zeros(4, 4).half()\nx.index_add_(0, i, y)", "index_add_vector_low_precision", "high"),
         (HEAD + "x.half().index_add_(0, torch.arange(4), y)", "index_add_vector_low_precision", "possible"),
+        (HEAD + "F.gumbel_softmax(x, tau=0.0)", "pt184031_gumbel_softmax_zero_temperature", "high"),
+        (HEAD + "F.gumbel_softmax(x, 0)", "pt184031_gumbel_softmax_zero_temperature", "high"),
+        (HEAD + "F.gumbel_softmax(x, tau=0.5)", "pt184031_gumbel_softmax_zero_temperature", None),
+        (HEAD + "F.gumbel_softmax(x)", "pt184031_gumbel_softmax_zero_temperature", None),
         (HEAD + "F.pad(x, (1, -1), mode='circular')", "pt176254_circular_pad_mixed_signs", "high"),
         (HEAD + "F.pad(x, (1, 1, -1, -1), mode='circular')", "pt176254_circular_pad_mixed_signs", "possible"),
         *(

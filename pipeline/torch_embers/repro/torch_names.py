@@ -25,7 +25,9 @@ INFINITY = frozenset({"inf", "infinity"})
 OPERATOR_NAMESPACES = ("torch.ops.aten.", "torch._C._VariableFunctions.", "torch._C._nn.")
 """Where torch keeps its operators under the same names a second time."""
 OFF = "\0off"
-"""Stands for a constant argument that says no: False, None or 0."""
+"""Stands for a constant argument that says no: False or None."""
+ZERO = "0"
+"""Stands for the constant zero, which says no unless it is what is asked for."""
 MANY = 1_000
 LOADERS = frozenset({"import_module", "importorskip"})
 """Functions that return the module whose name they get."""
@@ -82,7 +84,9 @@ class Use:
         given = dict(self.keywords)
         if keyword in given:
             told = given[keyword]
-            return False if told == OFF else not value or told == value or (None if not told else False)
+            if told in (OFF, ZERO) and told != value:
+                return False
+            return not value or told == value or (None if not told else False)
         return None if "**" in given or not self.called or self.positional >= position else False
 
 
@@ -253,7 +257,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         """A call of a known name, of a method, or of something that makes names."""
         keywords = tuple(sorted((word.arg or "**", _text(word.value)) for word in node.keywords))
-        self.arguments |= {name for name, text in keywords if text != OFF}
+        self.arguments |= {name for name, text in keywords if text not in (OFF, ZERO)}
         texts = tuple(text for text in map(_text, node.args) if text and text != OFF)
         positional = MANY if any(isinstance(part, ast.Starred) for part in node.args) else len(node.args)
         names = dotted(node.func, self.names)
@@ -350,10 +354,12 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _text(node: ast.expr) -> str:
-    """The text that an expression is, ``OFF`` for a constant that says no; empty for anything else."""
+    """The text that an expression is, ``OFF`` for a constant that says no, ``ZERO``; empty for anything else."""
     if not isinstance(node, ast.Constant):
         return ""
-    return node.value if isinstance(node.value, str) else OFF if not node.value else ""
+    if isinstance(node.value, str):
+        return node.value
+    return "" if node.value else OFF if node.value is None or node.value is False else ZERO
 
 
 def operator(name: str) -> str:
