@@ -188,8 +188,11 @@ def test_clean_runs_without_a_control_leave_the_statuses_of_shipped_verdicts_as_
 def test_older_verdicts_of_this_processor_count_although_their_builds_are_not_asked_for(
     store: Store, cases: list[Case]
 ) -> None:
-    shipped = {(number, backend) for _, number, backend, status in rows(store.path, STATUSES) if status == "fixed"}
+    before = {(number, backend): status for _, number, backend, status in rows(store.path, STATUSES)}
     elsewhere = rechecked(store, cases, SHIPPED, RELEASES[-1:], "Intel")
     assert [change for change in elsewhere.news if change.kind == "fixed"] == []
     here = rechecked(store, cases, SHIPPED, RELEASES[-1:])
-    assert {(change.number, change.backend) for change in here.news if change.kind == "fixed"} == shipped
+    fixed = {(change.number, change.backend) for change in here.news if change.kind == "fixed"}
+    assert fixed >= {key for key, status in before.items() if status == "fixed"}
+    # clean on the newest release alone, a bug waits for the second batch of runs, which this re-check is
+    assert {before[key] for key in fixed} == {"fixed", "undecided_absent"}
