@@ -1,0 +1,470 @@
+"""A mine of GitHub: list the numbers, see which are to be read, read them. May be ended at any moment, and goes on there.
+
+Each transaction holds raw objects, the rows derived from them, and the marks that say that they were read.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import batched
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from torch_embers import resources
+from torch_embers.errors import IncompleteItemsError, ShortListingError, SourceError
+from torch_embers.ground import raw
+from torch_embers.ground.github_api import BudgetError, NotFoundError, UnansweredError
+from torch_embers.ground.raw import Said, part_id
+from torch_embers.ground.tracker import KINDS, Absent, Bounds, Failed, Seen, Tracker, Whole, said_absent
+from torch_embers.progress import Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from torch_embers.ground.github_api import Answer, GitHubApi
+    from torch_embers.progress import Progress
+
+    Transaction = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
+    """Opens the database, runs a block in one transaction, and closes it."""
+
+COMMIT_ITEMS = 96
+"""Items of one transaction: to open and close the database costs as much as ten items."""
+COMMIT_SECONDS = 5.0
+"""... or those of so many seconds: what is not committed is read again after a kill."""
+COMMIT_NUMBERS = 2_000
+COMPARED_AFTER = timedelta(days=30)
+"""A number that GitHub named no later is asked for again: what was deleted is in no listing. 1,650 points a month."""
+MOST_FAILED = 8
+"""Items in a row that are not answered even alone, until the server is taken to fail as a whole."""
+MOST_TRIES = 6
+"""Tries (two a mine) after which an item that GitHub does not give whole is noted and no longer an error."""
+COUNT_TOLERANCE, COUNT_SLACK = 0.001, 2
+"""Share and number of items that GitHub may count more than it shows: its counts lag behind by minutes."""
+TOKEN_ADVICE = (
+    "without a token GitHub answers 60 requests an hour: the newest items without comments, events and files. "
+    "For everything set GITHUB_TOKEN to a token without any permission (github.com/settings/tokens)"
+)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a mine did."""
+
+    source: str
+    repo: str
+    items: int = 0
+    comments: int = 0
+    events: int = 0
+    absent: int = 0
+    """Numbers that turned out to be no item any more."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Items that were not answered whole, with the reason; the next mine asks for them again."""
+    stopped: str = ""
+    """Why it ended early though nothing failed (the budget)."""
+    notes: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def mine(
+    transaction: Transaction,
+    api: GitHubApi,
+    repo: str,
+    bounds: Bounds | None = None,
+    *,
+    compare: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Mine what changed since the last mine; without a token by REST, newest first.
+
+    Args:
+        transaction: opens the database, which holds the tables that ``raw.derive`` fills.
+        api: the way to GitHub.
+        repo: owner/name.
+        bounds: which part; None for all.
+        compare: ask of every number whether it is still there, not only of those that were not seen for long.
+        progress: who watches.
+
+    Raises:
+        SourceError: one of its kinds; what was committed stays.
+        IncompleteItemsError: items that GitHub did not give whole; all others are stored.
+    """
+    run = _Mine(transaction, api, repo, progress or Silent())
+    return run.ended(run.everything(bounds or Bounds(), compare=compare) if api.secrets else run.newest_first())
+
+
+def mine_items(
+    transaction: Transaction, api: GitHubApi, repo: str, numbers: Sequence[int], *, progress: Progress | None = None
+) -> Report:
+    """Mine these items, whether they changed or not.
+
+    Raises: as ``mine``.
+    """
+    run = _Mine(transaction, api, repo, progress or Silent())
+    return run.ended(run.these(numbers) if api.secrets else run.these_by_rest(numbers))
+
+
+def forget(connection: duckdb.DuckDBPyConnection, repo: str) -> None:
+    """Let the next mine read every item of a repository again."""
+    connection.execute("UPDATE listed SET read_of = NULL WHERE repo = ?", [repo])
+
+
+@dataclass(slots=True)
+class _Mine:
+    transaction: Transaction
+    api: GitHubApi
+    repo: str
+    progress: Progress
+    report: Report = field(init=False)
+    tracker: Tracker = field(init=False)
+    _known: set[int] = field(default_factory=set)
+    """Items of the database that are not known to be gone: only these can have gone."""
+    _in_a_row: int = 0
+
+    def __post_init__(self) -> None:
+        self.tracker = Tracker(self.api, self.repo)
+        self.report = Report("graphql" if self.api.secrets else "rest", self.repo)
+
+    def ended(self, steps: Iterator[None]) -> Report:
+        """Take all steps, and say how it ended."""
+        began = time.monotonic()
+        try:
+            for _ in steps:
+                pass
+        except BudgetError as stop:
+            self.report.stopped = str(stop)
+        except UnansweredError:
+            with suppress(UnansweredError, BudgetError):
+                self.tracker.look_up()  # where it is the repository that is gone, this says so
+            raise
+        finally:
+            self.report.seconds = time.monotonic() - began
+            self.report.notes += [*self.tracker.notes, *self.api.notes]
+        lasting = self._still_failing()
+        fresh = self.report.failed.keys() - lasting
+        if fresh and not self.report.stopped:
+            named = ", ".join(f"#{number}" for number in sorted(fresh)[:5]) + (" ..." if len(fresh) > 5 else "")
+            raise IncompleteItemsError(
+                f"{self.repo}: GitHub did not answer for all of {len(fresh)} items ({named}): "
+                f"{self.report.failed[min(fresh)]}. The rest is stored; run `embers mine` again later to complete them"
+            )
+        if lasting:
+            self.report.notes.append(f"{len(lasting)} items are incomplete: GitHub never gave them whole")
+        return self.report
+
+    # -- steps ------------------------------------------------------------------------------------------------
+
+    def everything(self, bounds: Bounds, *, compare: bool) -> Iterator[None]:
+        """List, see which numbers are missing, and read what is to be read."""
+        about = self._begin()
+        newest, wanted = self._list(bounds, about.newest)
+        if not bounds.narrowed:
+            with self.transaction() as connection:
+                numbers = connection.execute(_UNSEEN, [self.repo, newest, compare, COMPARED_AFTER]).fetchall()
+            yield from self._see([number for (number,) in numbers])
+        for _ in range(2):  # what was not answered is asked for once more
+            yield from self._read(wanted)
+        if not bounds.narrowed:
+            self._count(about.counts)
+
+    def these(self, numbers: Sequence[int]) -> Iterator[None]:
+        """See whether these numbers are there, and read them."""
+        self._begin()
+        yield from self._see(numbers)
+        with self.transaction() as connection:
+            connection.execute("UPDATE listed SET read_of = NULL WHERE repo = ? AND number IN (SELECT unnest(?))",
+                               [self.repo, list(numbers)])  # fmt: skip
+        for _ in range(2):
+            yield from self._read(set(numbers))
+
+    def _begin(self) -> Any:
+        about = self.tracker.look_up()
+        self.repo = self.report.repo = about.name
+        with self.transaction() as connection:
+            create(connection)
+            known = "SELECT number FROM items WHERE repo = ? AND deleted_at IS NULL"
+            self._known = {number for (number,) in connection.execute(known, [self.repo]).fetchall()}
+        return about
+
+    def _list(self, bounds: Bounds, newest: int) -> tuple[int, set[int] | None]:
+        """List what changed; the highest number, and within bounds the numbers that are wanted.
+
+        The first mine lists nothing: it asks for all numbers.
+        """
+        wanted: set[int] = set()
+        for kind in KINDS.values():
+            with self.transaction() as connection:
+                mark, _ = _mark(connection, self.repo, kind)
+            if bounds.narrowed:
+                found = self.tracker.listed(kind, bounds)
+                wanted |= {one.number for one in found}
+            else:
+                found = self.tracker.listed(kind, bounds, mark) if mark else self.tracker.top(kind)
+            newest = max([newest, *(one.number for one in found)])
+            with self.transaction() as connection:
+                self._note(connection, found)
+                if found and not bounds.narrowed:
+                    _set_mark(connection, self.repo, kind, max(one.updated_at for one in found), None)
+        return newest, wanted if bounds.narrowed else None
+
+    def _see(self, numbers: Sequence[int]) -> Iterator[None]:
+        """Ask which of these numbers are there."""
+        for some in batched(numbers, COMMIT_NUMBERS):
+            found = [self._gone(one) if isinstance(one, Absent) else one for one in self.tracker.seen(some)]
+            self._store(found)
+            yield
+
+    def _read(self, wanted: set[int] | None) -> Iterator[None]:
+        """Read what is to be read, newest first, and last what was not answered before."""
+        with self.transaction() as connection:
+            rows = connection.execute(_TODO, [self.repo]).fetchall()
+        todo = [(number, kind) for number, kind in rows if wanted is None or number in wanted]
+        self.progress.expects(len(todo))
+        self._in_a_row = 0
+        pending: list[Whole | Absent | Failed] = []
+        began = time.monotonic()
+        try:
+            for some in batched(todo, COMMIT_ITEMS):
+                for one in self.tracker.items(some):
+                    pending.append(self._gone(one) if isinstance(one, Absent) else one)
+                    if len(pending) >= COMMIT_ITEMS or time.monotonic() - began > COMMIT_SECONDS:
+                        stored, pending, began = pending, [], time.monotonic()
+                        self._store(stored)
+                        yield
+        finally:
+            self._store(pending)
+
+    def _gone(self, absent: Absent) -> Absent | Failed:
+        """A number without an item; of one that the database has, with the place where it is now."""
+        return self.tracker.confirmed(absent) if absent.number in self._known else absent
+
+    def _store(self, found: Sequence[Seen | Whole | Absent | Failed]) -> None:
+        """Store what was found, and that it was read, in one transaction.
+
+        Raises:
+            UnansweredError: too many in a row were not answered.
+        """
+        if not found:
+            return
+        objects: list[Said] = []
+        failed: dict[int, str] = {}
+        for one in found:
+            if isinstance(one, Whole):
+                objects += one.objects
+                self.report.failed.pop(one.seen.number, None)
+            elif isinstance(one, Absent) and one.number in self._known:
+                objects.append(said_absent(self.repo, one))
+                self._known.discard(one.number)
+                self.report.absent += 1
+            elif isinstance(one, Failed):
+                failed[one.number] = one.reason
+            self._in_a_row = self._in_a_row + 1 if isinstance(one, Failed) else 0
+        whole = [one for one in found if isinstance(one, Whole)]
+        with self.transaction() as connection:
+            self._note(connection, [one for one in found if not isinstance(one, Failed | Whole)])
+            raw.put(connection, objects)
+            connection.executemany(_READ, [_read_of(self.repo, one.seen) for one in whole]) if whole else None
+            connection.executemany(_FAILED, [(why, self.repo, n) for n, why in failed.items()]) if failed else None
+            raw.derive(connection, self.repo, sorted({int(one.id.partition("/")[0]) for one in objects}))
+        self.report.failed |= failed
+        self.report.items += len(whole)
+        self.report.comments += sum(one.kind == "comment" for one in objects)
+        self.report.events += sum(one.kind == "event" for one in objects)
+        self.progress.advanced(len(whole))
+        if self._in_a_row >= MOST_FAILED:
+            raise UnansweredError(f"{self._in_a_row} items in a row were not answered: {next(iter(failed.values()))}")
+
+    def _note(self, connection: duckdb.DuckDBPyConnection, found: Sequence[Seen | Absent]) -> None:
+        """Note what a listing says of numbers."""
+        now = datetime.now().astimezone()
+        rows = [
+            (self.repo, one.number, None, None, None, one.at, True)
+            if isinstance(one, Absent)
+            else (self.repo, one.number, one.kind, one.updated_at, one.comments, now, False)
+            for one in found
+        ]
+        if rows:
+            connection.execute(_SEEN)
+            connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            connection.execute(_sql("list_numbers.sql"))
+
+    def _count(self, counts: dict[str, int]) -> None:
+        """Compare with how many items GitHub counted when the mine began.
+
+        Raises:
+            ShortListingError: more are missing than a count that lags behind explains.
+        """
+        with self.transaction() as connection:
+            held = dict(connection.execute(_HELD, [self.repo]).fetchall())
+        for kind, count in counts.items():
+            lacking = count - held.get(kind, 0)
+            text = f"{self.repo}: GitHub counts {lacking} {kind}s more than its numbers show"
+            if lacking > max(COUNT_SLACK, count * COUNT_TOLERANCE):
+                raise ShortListingError(f"{text}. What was read is kept; run `embers mine` again later")
+            if lacking > 0:
+                self.report.notes.append(f"{text}: its counts lag behind by minutes")
+
+    def _still_failing(self) -> set[int]:
+        if not self.report.failed:
+            return set()
+        with self.transaction() as connection:
+            query = "SELECT number FROM listed WHERE repo = ? AND tries > ?"
+            found = {number for (number,) in connection.execute(query, [self.repo, MOST_TRIES]).fetchall()}
+        return found & self.report.failed.keys()
+
+    # -- without a token --------------------------------------------------------------------------------------
+
+    def newest_first(self) -> Iterator[None]:
+        """Read items by REST, newest change first: down to where the last run began, then on where it stopped."""
+        self.report.notes.append(TOKEN_ADVICE)
+        about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
+        self.repo = self.report.repo = self.tracker.repo = str(about.get("full_name") or self.repo)
+        with self.transaction() as connection:
+            create(connection)
+            mark, onward = _mark(connection, self.repo, "rest")
+        address: str | None = f"/repositories/{about['id']}/issues"  # by id: a rename would lose what was asked
+        first, top = _NEWEST, ""
+        while address:
+            answer = self._by_rest(address, _is_sorted, first)
+            address, first = answer.next, {}
+            top = top or (answer.data[0]["updated_at"] if answer.data else "")
+            passed = bool(mark) and any(one["updated_at"] < str(mark) for one in answer.data)
+            address = onward if passed else address
+            with self.transaction() as connection:
+                self._store_rest(connection, answer)
+                if top and (mark is None or passed or not address):
+                    _set_mark(connection, self.repo, "rest", top, address)
+            yield
+            if passed or (mark is None and address):
+                mark = None
+            if address and self.api.left == 0:
+                self.report.stopped = "the requests that GitHub answers in an hour without a token are used up"
+                return
+
+    def these_by_rest(self, numbers: Sequence[int]) -> Iterator[None]:
+        """Read items with their comments and events by REST."""
+        self.report.notes.append("without a token: comments and events, but no files of pull requests and no links as data")
+        with self.transaction() as connection:
+            create(connection)
+        for number in numbers:
+            try:
+                item = self._by_rest(f"/repos/{self.repo}/issues/{number}", lambda one: one.get("number") == number)
+            except NotFoundError:
+                self.report.failed[number] = "GitHub has no such item"
+                continue
+            address: str | None = f"/repos/{self.repo}/issues/{number}/timeline"
+            first, happened = {"per_page": 100}, list[Any]()
+            while address:
+                page = self._by_rest(address, lambda found: isinstance(found, list), first)
+                happened += page.data
+                address, first = page.next, {}
+            with self.transaction() as connection:
+                raw.put(connection, _said_by_rest(self.repo, number, item, happened))
+                raw.derive(connection, self.repo, [number])
+            self.report.items += 1
+            yield
+
+    def _by_rest(self, address: str, is_good: Callable[[Any], bool], parameters: dict[str, Any] | None = None) -> Answer:
+        """GET; again where the answer is not what was asked for.
+
+        Raises:
+            UnansweredError: it never is.
+        """
+        for _ in range(self.api.patience.retries + 1):
+            answer = self.api.get(address, parameters)
+            with suppress(AttributeError, KeyError, TypeError):
+                if is_good(answer.data):
+                    return answer
+            self.api.sleep(self.api.patience.backoff)
+        raise UnansweredError(f"{address}: the answer is not what was asked for, try again later")
+
+    def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: Answer) -> None:
+        """Store a page of items. They do not count as read: with a token everything that belongs to them is."""
+        found = answer.data
+        raw.put(
+            connection,
+            [Said(self.repo, "item", str(one["number"]), "rest", one["updated_at"], None, answer.at, _text(one)) for one in found],
+        )
+        raw.derive(connection, self.repo, [one["number"] for one in found])
+        self._note(
+            connection,
+            [Seen(one["number"], "pull" if "pull_request" in one else "issue", one["updated_at"], int(one.get("comments") or 0))
+             for one in found],
+        )  # fmt: skip
+        self.report.items += len(found)
+        self.progress.advanced(len(found))
+
+
+_NEWEST = {"state": "all", "sort": "updated", "direction": "desc", "per_page": 100}
+_UNSEEN = """
+SELECT number FROM range(1, $2 + 1) every(number) ANTI JOIN (FROM listed WHERE repo = $1) USING (number)
+UNION ALL
+SELECT number FROM listed WHERE repo = $1 AND ($3 OR seen_at < now()::TIMESTAMP - $4)
+ORDER BY number
+"""
+_TODO = "SELECT number, kind FROM todo WHERE repo = ? ORDER BY tries, number DESC"
+_HELD = "SELECT kind, count(*) FROM listed WHERE repo = ? AND NOT is_absent GROUP BY kind"
+_SEEN = """
+CREATE OR REPLACE TEMP TABLE seen (repo VARCHAR, number INTEGER, kind VARCHAR, updated_at TIMESTAMP, comments INTEGER,
+                                   seen_at TIMESTAMP, is_absent BOOLEAN)
+"""
+_READ = """
+UPDATE listed SET read_of = $3::TIMESTAMP, read_comments = $4, tries = 0, reason = NULL,
+    comments = CASE WHEN $3::TIMESTAMP >= updated_at THEN $4 ELSE comments END,
+    updated_at = greatest(updated_at, $3::TIMESTAMP)
+WHERE repo = $1 AND number = $2
+"""
+_FAILED = "UPDATE listed SET tries = tries + 1, reason = ? WHERE repo = ? AND number = ?"
+
+
+def create(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables of a mine where they are missing."""
+    raw.create(connection)
+    connection.execute(_sql("listed.sql"))
+
+
+def _sql(name: str) -> str:
+    return resources.package_file("ground", name).read_text(encoding="utf-8")
+
+
+def _read_of(repo: str, seen: Seen) -> tuple[str, int, str, int]:
+    return repo, seen.number, seen.updated_at, seen.comments
+
+
+def _mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str) -> tuple[str | None, str | None]:
+    """Where the next listing stops (ISO 8601, UTC), and where one that stopped early goes on."""
+    query = "SELECT strftime(down_to, '%Y-%m-%dT%H:%M:%SZ'), onward FROM listing_marks WHERE repo = ? AND listing = ?"
+    found = connection.execute(query, [repo, listing]).fetchone()
+    return (found[0], found[1]) if found else (None, None)
+
+
+def _set_mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str, down_to: str, onward: str | None) -> None:
+    connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = ?", [repo, listing])
+    connection.execute("INSERT INTO listing_marks VALUES (?, ?, ?::TIMESTAMP, ?)", [repo, listing, down_to, onward])
+
+
+def _is_sorted(page: Any) -> bool:
+    """Whether a page of items is newest first; what comes of a redirect is not, because it loses the order asked for."""
+    moments = [one["updated_at"] for one in page if isinstance(one["number"], int)]
+    return isinstance(page, list) and len(moments) == len(page) and moments == sorted(moments, reverse=True)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _said_by_rest(repo: str, number: int, item: Answer, happened: Iterable[Any]) -> Iterator[Said]:
+    """The raw objects of an item and its timeline."""
+    whole = item.data | {"whole": ["comments", "events"]}
+    yield Said(repo, "item", str(number), "rest", whole["updated_at"], None, item.at, _text(whole))
+    for one in happened:
+        kind = "comment" if one.get("event") == "commented" else "event"
+        at = one.get("updated_at") or one.get("created_at")
+        source = (one.get("source") or {}).get("issue") or {}
+        name = one.get("id") if kind == "comment" else one.get("node_id") or one.get("id")
+        yield Said(repo, kind, part_id(number, name or f"{one.get('event')}:{at}:{source.get('id')}"), "rest", at, None,
+                   item.at, _text(one))  # fmt: skip
