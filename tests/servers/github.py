@@ -435,7 +435,7 @@ class _Handler(BaseHTTPRequestHandler):
         if answered.wire == "truncated":
             text = text[: len(text) // 2]
         length = len(text) + 1_000 * (answered.wire == "short")
-        lines = {"Content-Type": "application/json", "Content-Length": str(length), "Date": formatdate(usegmt=True)}
+        lines = {"Content-Type": "application/json; charset=utf-8", "Content-Length": str(length), "Date": formatdate(usegmt=True)}
         self.close_connection = answered.wire not in ("", "truncated")
         if answered.wire == "slow":  # until the client has had enough
             select.select([self.connection], [], [], 10)

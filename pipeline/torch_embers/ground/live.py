@@ -10,7 +10,6 @@ import time
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import batched
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -213,7 +212,7 @@ class _Mine:
 
     def _see(self, numbers: Sequence[int]) -> Iterator[None]:
         """Ask which of these numbers are there."""
-        for some in batched(numbers, COMMIT_NUMBERS):
+        for some in _batches(numbers, COMMIT_NUMBERS):
             found = [self._gone(one) if isinstance(one, Absent) else one for one in self.tracker.seen(some)]
             self._store(found)
             yield
@@ -228,7 +227,7 @@ class _Mine:
         pending: list[Whole | Absent | Failed] = []
         began = time.monotonic()
         try:
-            for some in batched(todo, COMMIT_ITEMS):
+            for some in _batches(todo, COMMIT_ITEMS):
                 for one in self.tracker.items(some):
                     pending.append(self._gone(one) if isinstance(one, Absent) else one)
                     if len(pending) >= COMMIT_ITEMS or time.monotonic() - began > COMMIT_SECONDS:
@@ -425,6 +424,10 @@ def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the tables of a mine where they are missing."""
     raw.create(connection)
     connection.execute(_sql("listed.sql"))
+
+
+def _batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (entries[start : start + size] for start in range(0, len(entries), size))
 
 
 def _sql(name: str) -> str:
