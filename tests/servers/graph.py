@@ -151,6 +151,8 @@ class Graph:
         self.repositories = {data["nameWithOwner"]: Repository(data) for data in dataset["repos"]}
         self.renamed: dict[str, str] = dict(dataset["renamed"])
         self.older = False
+        self.most_listed = 100
+        """Items of a page of a listing at most; GitHub is free to give fewer than it is asked for."""
 
     def find(self, name: str) -> Repository | None:
         """A repository by its name or a former one."""
@@ -262,6 +264,7 @@ class Graph:
         ]
         entries.sort(key=operator.itemgetter(0), reverse=descending)
         made = [(key, functools.partial(self.item, repository, item)) for key, item in entries]
+        first = None if first is None else min(first, self.most_listed)
         return connection(made, first, after, descending=descending)
 
     def item(self, repository: Repository, item: Json) -> Json:

@@ -9,7 +9,7 @@ import json
 import time
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -20,6 +20,7 @@ from torch_embers.ground import raw
 from torch_embers.ground.github_api import BudgetError, NotFoundError, UnansweredError
 from torch_embers.ground.raw import Said, part_id
 from torch_embers.ground.tracker import KINDS, Absent, Bounds, Failed, Seen, Tracker, Whole, said_absent
+from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ class _Mine:
         newest, wanted = self._list(bounds, about.newest)
         if not bounds.narrowed:
             with self.transaction() as connection:
-                numbers = connection.execute(_UNSEEN, [self.repo, newest, compare, COMPARED_AFTER]).fetchall()
+                numbers = connection.execute(_UNSEEN, [self.repo, newest, compare, naive_utc() - COMPARED_AFTER]).fetchall()
             yield from self._see([number for (number,) in numbers])
         for _ in range(2):  # what was not answered is asked for once more
             yield from self._read(wanted)
@@ -254,7 +255,7 @@ class _Mine:
         for one in found:
             if isinstance(one, Whole):
                 objects += one.objects
-                self.report.failed.pop(one.seen.number, None)
+                self.report.failed.pop(one.number, None)
             elif isinstance(one, Absent) and one.number in self._known:
                 objects.append(said_absent(self.repo, one))
                 self._known.discard(one.number)
@@ -262,34 +263,29 @@ class _Mine:
             elif isinstance(one, Failed):
                 failed[one.number] = one.reason
             self._in_a_row = self._in_a_row + 1 if isinstance(one, Failed) else 0
-        whole = [one for one in found if isinstance(one, Whole)]
+        read = sum(isinstance(one, Whole) for one in found)
         with self.transaction() as connection:
-            self._note(connection, [one for one in found if not isinstance(one, Failed | Whole)])
+            self._note(connection, found)
             raw.put(connection, objects)
-            connection.executemany(_READ, [_read_of(self.repo, one.seen) for one in whole]) if whole else None
-            connection.executemany(_FAILED, [(why, self.repo, n) for n, why in failed.items()]) if failed else None
             raw.derive(connection, self.repo, sorted({int(one.id.partition("/")[0]) for one in objects}))
         self.report.failed |= failed
-        self.report.items += len(whole)
+        self.report.items += read
         self.report.comments += sum(one.kind == "comment" for one in objects)
         self.report.events += sum(one.kind == "event" for one in objects)
-        self.progress.advanced(len(whole))
+        self.progress.advanced(read)
         if self._in_a_row >= MOST_FAILED:
             raise UnansweredError(f"{self._in_a_row} items in a row were not answered: {next(iter(failed.values()))}")
 
-    def _note(self, connection: duckdb.DuckDBPyConnection, found: Sequence[Seen | Absent]) -> None:
-        """Note what a listing says of numbers."""
-        now = datetime.now().astimezone()
-        rows = [
-            (self.repo, one.number, None, None, None, one.at, True)
-            if isinstance(one, Absent)
-            else (self.repo, one.number, one.kind, one.updated_at, one.comments, now, False)
-            for one in found
-        ]
-        if rows:
-            connection.execute(_SEEN)
-            connection.executemany("INSERT INTO seen VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-            connection.execute(_sql("list_numbers.sql"))
+    def _note(self, connection: duckdb.DuckDBPyConnection, found: Sequence[Seen | Whole | Absent | Failed]) -> None:
+        """Note what was found of numbers."""
+        rows = [_row(one) for one in {one.number: one for one in found}.values()]
+        if not rows:
+            return
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        connection.execute(_FOUND, columns)
+        for statement in connection.extract_statements(raw.text_of("list_numbers.sql")):
+            given = {"repo": self.repo, "now": naive_utc()}
+            connection.execute(statement, {name: given[name] for name in statement.named_parameters})
 
     def _count(self, counts: dict[str, int]) -> None:
         """Compare with how many items GitHub counted when the mine began.
@@ -402,40 +398,37 @@ _NEWEST = {"state": "all", "sort": "updated", "direction": "desc", "per_page": 1
 _UNSEEN = """
 SELECT number FROM range(1, $2 + 1) every(number) ANTI JOIN (FROM listed WHERE repo = $1) USING (number)
 UNION ALL
-SELECT number FROM listed WHERE repo = $1 AND ($3 OR seen_at < now()::TIMESTAMP - $4)
+SELECT number FROM listed WHERE repo = $1 AND ($3 OR seen_at < $4::TIMESTAMP)
 ORDER BY number
 """
 _TODO = "SELECT number, kind FROM todo WHERE repo = ? ORDER BY tries, number DESC"
 _HELD = "SELECT kind, count(*) FROM listed WHERE repo = ? AND NOT is_absent GROUP BY kind"
-_SEEN = """
-CREATE OR REPLACE TEMP TABLE seen (repo VARCHAR, number INTEGER, kind VARCHAR, updated_at TIMESTAMP, comments INTEGER,
-                                   seen_at TIMESTAMP, is_absent BOOLEAN)
+_FOUND = """
+CREATE OR REPLACE TEMP TABLE found AS
+SELECT unnest($1::INTEGER[]) AS number, unnest($2::VARCHAR[]) AS state, unnest($3::VARCHAR[]) AS kind,
+       unnest($4::TIMESTAMP[]) AS updated_at, unnest($5::INTEGER[]) AS comments, unnest($6::VARCHAR[]) AS reason
 """
-_READ = """
-UPDATE listed SET read_of = $3::TIMESTAMP, read_comments = $4, tries = 0, reason = NULL,
-    comments = CASE WHEN $3::TIMESTAMP >= updated_at THEN $4 ELSE comments END,
-    updated_at = greatest(updated_at, $3::TIMESTAMP)
-WHERE repo = $1 AND number = $2
-"""
-_FAILED = "UPDATE listed SET tries = tries + 1, reason = ? WHERE repo = ? AND number = ?"
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the tables of a mine where they are missing."""
     raw.create(connection)
-    connection.execute(_sql("listed.sql"))
+    connection.execute(raw.text_of("listed.sql"))
 
 
 def _batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (entries[start : start + size] for start in range(0, len(entries), size))
 
 
-def _sql(name: str) -> str:
-    return resources.package_file("ground", name).read_text(encoding="utf-8")
-
-
-def _read_of(repo: str, seen: Seen) -> tuple[str, int, str, int]:
-    return repo, seen.number, seen.updated_at, seen.comments
+def _row(one: Seen | Whole | Absent | Failed) -> tuple[int, str, str | None, str | None, int | None, str | None]:
+    """The row of ``found``."""
+    match one:
+        case Absent():
+            return one.number, "absent", None, None, None, None
+        case Failed():
+            return one.number, "failed", None, None, None, one.reason
+    seen = one.seen if isinstance(one, Whole) else one
+    return seen.number, "read" if isinstance(one, Whole) else "seen", seen.kind, seen.updated_at, seen.comments, None
 
 
 def _mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str) -> tuple[str | None, str | None]:

@@ -60,13 +60,14 @@ def storable(json_text: str) -> str:
 
 
 @cache
-def _sql(name: str) -> str:
+def text_of(name: str) -> str:
+    """A file of SQL of this package."""
     return resources.package_file("ground", name).read_text(encoding="utf-8")
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the table ``raw`` where it is missing."""
-    connection.execute(_sql("raw.sql"))
+    connection.execute(text_of("raw.sql"))
 
 
 def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
@@ -89,7 +90,7 @@ def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     connection.register("came", pa.table(arrays, names=list(Said._fields)))
     try:
-        connection.execute(_sql("put.sql"))
+        connection.execute(text_of("put.sql"))
     finally:
         connection.unregister("came")
     return len(rows)
@@ -101,7 +102,7 @@ def derive(connection: duckdb.DuckDBPyConnection, repo: str, numbers: Sequence[i
         "CREATE OR REPLACE TEMP TABLE touched AS SELECT $1 AS repo, unnest($2::INTEGER[]) AS number",
         [repo, list(numbers)],
     )
-    connection.execute(_sql("concerned.sql"))
+    connection.execute(text_of("concerned.sql"))
     _derive(connection)
 
 
@@ -116,7 +117,7 @@ def derive_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _derive(connection: duckdb.DuckDBPyConnection) -> None:
     for name in (*_SAID, *_DERIVE):
-        connection.execute(_sql(name))
+        connection.execute(text_of(name))
     for table in DERIVED:
         ends = [("repo", "number"), *([("target_repo", "target_number")] if table == "stated_links" else [])]
         for repo, number in ends:

@@ -98,6 +98,11 @@ class Whole(NamedTuple):
     seen: Seen
     objects: list[Said]
 
+    @property
+    def number(self) -> int:
+        """Its number."""
+        return self.seen.number
+
 
 class _Found(NamedTuple):
     node: Json
