@@ -19,7 +19,7 @@ from torch_embers.errors import IncompleteItemsError, ShortListingError, SourceE
 from torch_embers.ground import raw
 from torch_embers.ground.github_api import BudgetError, NotFoundError, UnansweredError
 from torch_embers.ground.raw import Said, part_id
-from torch_embers.ground.tracker import KINDS, Absent, Bounds, Failed, Seen, Tracker, Whole, said_absent
+from torch_embers.ground.tracker import KINDS, About, Absent, Bounds, Failed, Seen, Tracker, Whole, said_absent
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
 
@@ -123,6 +123,7 @@ class _Mine:
     tracker: Tracker = field(init=False)
     _known: set[int] = field(default_factory=set)
     """Items of the database that are not known to be gone: only these can have gone."""
+    _marks: dict[str, str | None] = field(default_factory=dict)
     _in_a_row: int = 0
 
     def __post_init__(self) -> None:
@@ -161,11 +162,19 @@ class _Mine:
     def everything(self, bounds: Bounds, *, compare: bool) -> Iterator[None]:
         """List, see which numbers are missing, and read what is to be read."""
         about = self._begin()
-        newest, wanted = self._list(bounds, about.newest)
+        found = {kind: self._listed(kind, bounds) for kind in KINDS.values()}
+        listed = [one for some in found.values() for one in some]
+        newest = max([about.newest, *(one.number for one in listed)])
+        with self.transaction() as connection:
+            self._note(connection, listed)
+            for kind, some in found.items():
+                if some and not bounds.narrowed:
+                    _set_mark(connection, self.repo, kind, max(one.updated_at for one in some), None)
+            old = naive_utc() - COMPARED_AFTER
+            unseen = connection.execute(_UNSEEN, [self.repo, newest, compare, old]).fetchall()
         if not bounds.narrowed:
-            with self.transaction() as connection:
-                numbers = connection.execute(_UNSEEN, [self.repo, newest, compare, naive_utc() - COMPARED_AFTER]).fetchall()
-            yield from self._see([number for (number,) in numbers])
+            yield from self._see([number for (number,) in unseen])
+        wanted = {one.number for one in listed} if bounds.narrowed else None
         for _ in range(2):  # what was not answered is asked for once more
             yield from self._read(wanted)
         if not bounds.narrowed:
@@ -181,35 +190,22 @@ class _Mine:
         for _ in range(2):
             yield from self._read(set(numbers))
 
-    def _begin(self) -> Any:
+    def _begin(self) -> About:
         about = self.tracker.look_up()
         self.repo = self.report.repo = about.name
         with self.transaction() as connection:
             create(connection)
             known = "SELECT number FROM items WHERE repo = ? AND deleted_at IS NULL"
             self._known = {number for (number,) in connection.execute(known, [self.repo]).fetchall()}
+            self._marks = {kind: _mark(connection, self.repo, kind)[0] for kind in KINDS.values()}
         return about
 
-    def _list(self, bounds: Bounds, newest: int) -> tuple[int, set[int] | None]:
-        """List what changed; the highest number, and within bounds the numbers that are wanted.
-
-        The first mine lists nothing: it asks for all numbers.
-        """
-        wanted: set[int] = set()
-        for kind in KINDS.values():
-            with self.transaction() as connection:
-                mark, _ = _mark(connection, self.repo, kind)
-            if bounds.narrowed:
-                found = self.tracker.listed(kind, bounds)
-                wanted |= {one.number for one in found}
-            else:
-                found = self.tracker.listed(kind, bounds, mark) if mark else self.tracker.top(kind)
-            newest = max([newest, *(one.number for one in found)])
-            with self.transaction() as connection:
-                self._note(connection, found)
-                if found and not bounds.narrowed:
-                    _set_mark(connection, self.repo, kind, max(one.updated_at for one in found), None)
-        return newest, wanted if bounds.narrowed else None
+    def _listed(self, kind: str, bounds: Bounds) -> list[Seen]:
+        """What changed since the last listing, or lies within bounds; the first mine asks for all numbers instead."""
+        mark = self._marks[kind]
+        if mark is None and not bounds.narrowed:
+            return self.tracker.top(kind)
+        return self.tracker.listed(kind, bounds, None if bounds.narrowed else mark)
 
     def _see(self, numbers: Sequence[int]) -> Iterator[None]:
         """Ask which of these numbers are there."""
@@ -314,31 +310,50 @@ class _Mine:
     # -- without a token --------------------------------------------------------------------------------------
 
     def newest_first(self) -> Iterator[None]:
-        """Read items by REST, newest change first: down to where the last run began, then on where it stopped."""
+        """Read items by REST, newest change first: down to where the last run began, then on where it stopped.
+
+        Raises:
+            ShortListingError: the list ends before its end.
+        """
         self.report.notes.append(TOKEN_ADVICE)
         about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
         self.repo = self.report.repo = self.tracker.repo = str(about.get("full_name") or self.repo)
         with self.transaction() as connection:
             create(connection)
             mark, onward = _mark(connection, self.repo, "rest")
-        address: str | None = f"/repositories/{about['id']}/issues"  # by id: a rename would lose what was asked
-        first, top = _NEWEST, ""
+        # by id: what comes of a redirect to a new name has lost what was asked for
+        address, asked, top = f"/repositories/{about['id']}/issues", _NEWEST, ""
         while address:
-            answer = self._by_rest(address, _is_sorted, first)
-            address, first = answer.next, {}
-            top = top or (answer.data[0]["updated_at"] if answer.data else "")
-            passed = bool(mark) and any(one["updated_at"] < str(mark) for one in answer.data)
-            address = onward if passed else address
+            answer = self._by_rest(address, _is_sorted, asked)
+            moments = [one["updated_at"] for one in answer.data]
+            top = top or max(moments, default="")
+            address, asked = answer.next or "", {}
+            if mark and moments and moments[-1] < mark:
+                mark, address = None, onward or ""
             with self.transaction() as connection:
                 self._store_rest(connection, answer)
-                if top and (mark is None or passed or not address):
-                    _set_mark(connection, self.repo, "rest", top, address)
+                if top and not mark:
+                    _set_mark(connection, self.repo, "rest", top, address or None)
             yield
-            if passed or (mark is None and address):
-                mark = None
             if address and self.api.left == 0:
                 self.report.stopped = "the requests that GitHub answers in an hour without a token are used up"
                 return
+        if self.api.left >= 2:  # else the next run counts
+            self._count_by_search()
+
+    def _count_by_search(self) -> None:
+        """Compare with what GitHub's search counts: a list can end before its end without a word."""
+        counts = {}
+        for kind, word in (("issue", "issue"), ("pull", "pr")):
+            found = self.api.get("/search/issues", {"q": f"repo:{self.repo} is:{word}", "per_page": 1}).data
+            if isinstance(found.get("total_count"), int) and not found.get("incomplete_results"):
+                counts[kind] = found["total_count"]
+        try:
+            self._count(counts)
+        except ShortListingError:
+            with self.transaction() as connection:  # the next run begins anew
+                connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = 'rest'", [self.repo])
+            raise
 
     def these_by_rest(self, numbers: Sequence[int]) -> Iterator[None]:
         """Read items with their comments and events by REST."""
