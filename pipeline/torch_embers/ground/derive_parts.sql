@@ -78,6 +78,8 @@ WITH newest AS (
            unnest(json_transform(json, '{"relation": "VARCHAR", "target_repo": "VARCHAR", "target_number": "INTEGER",
                                          "evidence": "VARCHAR"}'))
     FROM concerned WHERE kind = 'link'
+    UNION ALL BY NAME
+    FROM catalog_links
 )
 SELECT * EXCLUDE (sequence) FROM standing
 QUALIFY row_number() OVER (PARTITION BY repo, number, relation, target_repo, target_number, evidence ORDER BY sequence DESC) = 1;

@@ -1,10 +1,10 @@
 """Raw objects and the tables that are derived from them: two functions, ``put`` and ``derive``; the rest is SQL.
 
-An object is stored as its source gave it: an item of GraphQL without the nodes of its comments, timeline and files, which
-are objects of their own (``part_id``), but with those of its labels, closing references, parent and sub-issues. Two keys
-are ours and stand in the JSON of an item: ``whole``, a list of ``comments``, ``events`` and ``files``, names the parts that
-were read to their end in the same reading (rows that were last read earlier are gone then), and ``absent`` says that the
-tracker has no such item any more (with ``transferred_to`` as ``owner/name#number``, where it is known).
+An object is stored as its source gave it: an item of GraphQL without the nodes of its comments, timeline and files,
+which are objects of their own (``part_id``), but with those of its labels, closing references, parent and sub-issues.
+Two keys are ours and stand in the JSON of an item. ``whole``, a list of ``comments``, ``events`` and ``files``, names
+the parts that were read to their end in the same reading: rows that were last read earlier are gone then. ``absent``
+says that the tracker has no such item any more (with ``transferred_to`` as ``owner/name#number``, where it is known).
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
 
     import duckdb
 
-DERIVED = ("items", "comments", "events", "pull_files", "stated_links")
+DERIVED = ("items", "comments", "events", "pull_files", "stated_links", "catalog", "gold_labels", "dispositions")
 """Tables whose rows belong to an item: each is filled from the temporary table ``derived_<name>``."""
-_SAID = ("macros.sql", "said.sql", "said_by_archive.sql", "said_parts.sql")
-_DERIVE = ("derive_items.sql", "derive_parts.sql")
+_STATEMENTS = (
+    *("macros.sql", "said.sql", "said_by_archive.sql", "derive_catalog.sql", "said_parts.sql"),
+    *("derive_items.sql", "derive_parts.sql"),
+)
 _UNSTORABLE = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u(?:0000|d[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab]..\\u)d[c-f][0-9a-f]{2})",
     re.IGNORECASE,
@@ -60,13 +62,14 @@ def storable(json_text: str) -> str:
 
 
 @cache
-def _sql(name: str) -> str:
+def text_of(name: str) -> str:
+    """A file of SQL of this package."""
     return resources.package_file("ground", name).read_text(encoding="utf-8")
 
 
 def create(connection: duckdb.DuckDBPyConnection) -> None:
     """Make the table ``raw`` where it is missing."""
-    connection.execute(_sql("raw.sql"))
+    connection.execute(text_of("raw.sql"))
 
 
 def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
@@ -89,7 +92,7 @@ def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
     connection.register("came", pa.table(arrays, names=list(Said._fields)))
     try:
-        connection.execute(_sql("put.sql"))
+        connection.execute(text_of("put.sql"))
     finally:
         connection.unregister("came")
     return len(rows)
@@ -101,7 +104,7 @@ def derive(connection: duckdb.DuckDBPyConnection, repo: str, numbers: Sequence[i
         "CREATE OR REPLACE TEMP TABLE touched AS SELECT $1 AS repo, unnest($2::INTEGER[]) AS number",
         [repo, list(numbers)],
     )
-    connection.execute(_sql("concerned.sql"))
+    connection.execute(text_of("concerned.sql"))
     _derive(connection)
 
 
@@ -115,14 +118,12 @@ def derive_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _derive(connection: duckdb.DuckDBPyConnection) -> None:
-    for name in (*_SAID, *_DERIVE):
-        connection.execute(_sql(name))
+    for name in _STATEMENTS:
+        connection.execute(text_of(name))
     for table in DERIVED:
         ends = [("repo", "number"), *([("target_repo", "target_number")] if table == "stated_links" else [])]
-        for repo, number in ends:
-            connection.execute(
-                f"DELETE FROM {table} USING touched t WHERE {table}.{repo} = t.repo AND {table}.{number} = t.number"
-            )
         own = " OR ".join(f"({repo}, {number}) IN (FROM touched)" for repo, number in ends)
+        by_hand = " AND source <> 'label'" if table == "gold_labels" else ""
+        connection.execute(f"DELETE FROM {table} WHERE ({own}){by_hand}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived_{table} WHERE {own}")
         connection.execute(f"DROP TABLE derived_{table}")
