@@ -196,10 +196,13 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
     said += [("file", part_id(*file), "{}") for line in entries for file in _fix_files(json.loads(line))]
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
     objects = [Said(judgements.REPO, kind, id, "catalog", None, None, fetched_at, line) for kind, id, line in said]
-    met = connection.execute("SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER FROM raw WHERE source = 'catalog'").fetchall()
+    met = connection.execute(
+        "SELECT DISTINCT split_part(id, '/', 1)::INTEGER FROM raw WHERE source = 'catalog'"
+    ).fetchall()
     connection.execute("DELETE FROM raw WHERE source = 'catalog'")
     raw.put(connection, objects)
-    raw.derive(connection, judgements.REPO, sorted({n for _, n in met} | {int(one.id.split("/")[0]) for one in objects}))
+    numbers = {number for (number,) in met} | {int(one.id.partition("/")[0]) for one in objects}
+    raw.derive(connection, judgements.REPO, sorted(numbers), (*raw.OF_TRACKER, *raw.OF_READERS))
     return Read(len(objects), 0, len(entries))
 
 
