@@ -22,7 +22,7 @@ CREATE OR REPLACE TEMP MACRO names_of(value) AS  -- names of labels: objects, te
         WHEN 'OBJECT' THEN json_extract_string(value, '$.nodes[*].name')
         WHEN 'ARRAY' THEN [coalesce(json_extract_string(entry, '$.name'),
                                     CASE WHEN json_type(entry) = 'VARCHAR' THEN json_extract_string(entry, '$') END)
-                           FOR entry IN CAST(value AS JSON[])] END));
+                           FOR entry IN TRY_CAST(value AS JSON[])] END));
 
 CREATE OR REPLACE TEMP MACRO count_of(value) AS  -- how many: a number, a connection or a list
     CASE json_type(value)

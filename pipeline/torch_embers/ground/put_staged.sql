@@ -2,11 +2,11 @@
 
 CREATE OR REPLACE TEMP TABLE came AS
 WITH bare AS (
-    SELECT *, CASE json_type(object, '$.comments') WHEN 'ARRAY' THEN CAST(json_extract(object, '$.comments') AS JSON[])
-                   WHEN 'OBJECT' THEN CAST(json_extract(object, '$.comments.nodes') AS JSON[]) END AS comments,
-           CAST(json_extract(object, '$.timelineItems.nodes') AS JSON[]) AS events,
-           CASE json_type(object, '$.files') WHEN 'ARRAY' THEN CAST(json_extract(object, '$.files') AS JSON[])
-                WHEN 'OBJECT' THEN CAST(json_extract(object, '$.files.nodes') AS JSON[]) END AS files
+    SELECT *, CASE json_type(object, '$.comments') WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.comments') AS JSON[])
+                   WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.comments.nodes') AS JSON[]) END AS comments,
+           TRY_CAST(json_extract(object, '$.timelineItems.nodes') AS JSON[]) AS events,
+           CASE json_type(object, '$.files') WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.files') AS JSON[])
+                WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.files.nodes') AS JSON[]) END AS files
     FROM staged WHERE shape = 'item' AND number IS NOT NULL
 ), parts AS (
     SELECT repo, number, nth, 'comment' AS kind, unnest(comments) AS object FROM bare

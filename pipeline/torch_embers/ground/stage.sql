@@ -9,9 +9,9 @@ CREATE OR REPLACE TEMP MACRO is_wrapper(object) AS
              OR list_has_any(json_keys(object), ['issues', 'pullRequests', 'issueOrPullRequest', 'issue', 'pullRequest']))), false);
 
 CREATE OR REPLACE TEMP MACRO inside(object) AS
-    CASE WHEN json_type(object) = 'ARRAY' THEN CAST(object AS JSON[])
-         WHEN json_type(object, '$.items') = 'ARRAY' THEN CAST(json_extract(object, '$.items') AS JSON[])
-         WHEN json_type(object, '$.nodes') = 'ARRAY' THEN CAST(json_extract(object, '$.nodes') AS JSON[])
+    CASE WHEN json_type(object) = 'ARRAY' THEN TRY_CAST(object AS JSON[])
+         WHEN json_type(object, '$.items') = 'ARRAY' THEN TRY_CAST(json_extract(object, '$.items') AS JSON[])
+         WHEN json_type(object, '$.nodes') = 'ARRAY' THEN TRY_CAST(json_extract(object, '$.nodes') AS JSON[])
          ELSE [part FOR part IN json_extract(object, ['$.data.repository', '$.data.search', '$.data.node', '$.issues', '$.pullRequests',
                                                       '$.issueOrPullRequest', '$.issue', '$.pullRequest'])
                IF json_type(part) = 'OBJECT'] END;
