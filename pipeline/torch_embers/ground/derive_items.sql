@@ -1,8 +1,10 @@
 -- items: per column the newest statement wins among those that state it. Newest is (rank, moment, sequence).
 
+CREATE OR REPLACE TEMP TABLE told_items AS FROM said_items;
+
 CREATE OR REPLACE TEMP TABLE derived_items AS
 WITH placed AS (
-    SELECT *, row_number() OVER (PARTITION BY repo, number ORDER BY rank, moment NULLS FIRST, sequence, hash) AS place FROM said_items
+    SELECT *, row_number() OVER (PARTITION BY repo, number ORDER BY rank, moment NULLS FIRST, sequence, hash) AS place FROM told_items
 ), newest AS (
     SELECT repo, number,
            arg_max(kind, place) AS kind, arg_max(title, place) AS title, arg_max(body, place) AS body,

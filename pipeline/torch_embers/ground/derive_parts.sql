@@ -3,7 +3,7 @@
 
 CREATE OR REPLACE TEMP TABLE read_whole AS
 SELECT repo, number, part, max(fetched_at) AS at
-FROM (SELECT repo, number, fetched_at, unnest(whole) AS part FROM said_items) GROUP BY ALL;
+FROM (SELECT repo, number, fetched_at, unnest(whole) AS part FROM told_items) GROUP BY ALL;
 
 CREATE OR REPLACE TEMP TABLE derived_comments AS
 SELECT repo, number, comment_id, author, author_association, created_at, updated_at, body, source, fetched_at, hash AS page_id
@@ -78,6 +78,8 @@ WITH newest AS (
            unnest(json_transform(json, '{"relation": "VARCHAR", "target_repo": "VARCHAR", "target_number": "INTEGER",
                                          "evidence": "VARCHAR"}'))
     FROM concerned WHERE kind = 'link'
+    UNION ALL BY NAME
+    FROM catalog_links
 )
 SELECT * EXCLUDE (sequence) FROM standing
 QUALIFY row_number() OVER (PARTITION BY repo, number, relation, target_repo, target_number, evidence ORDER BY sequence DESC) = 1;

@@ -34,6 +34,6 @@ CREATE OR REPLACE TEMP MACRO number_at(address) AS  -- the number that ends an a
     try_cast(regexp_extract(address, '/([0-9]{1,10})(?:[#?].*)?$', 1) AS INTEGER);
 
 CREATE OR REPLACE TEMP MACRO repo_at(address) AS  -- owner/name of an address of the API or of a page
-    nullif(regexp_extract(address, '(?:/repos/|github\.com/)([^/]+/[^/]+)', 1), '');
+    nullif(regexp_extract(address, '(?:/repos/|//(?:www\.)?github\.com/)([^/]+/[^/]+)', 1), '');
 
 CREATE OR REPLACE TEMP MACRO part_of(id) AS substr(id, strpos(id, '/') + 1);  -- id of a part without its item's number

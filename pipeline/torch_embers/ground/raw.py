@@ -1,10 +1,10 @@
 """Raw objects and the tables that are derived from them: two functions, ``put`` and ``derive``; the rest is SQL.
 
-An object is stored as its source gave it: an item of GraphQL without the nodes of its comments, timeline and files, which
-are objects of their own (``part_id``), but with those of its labels, closing references, parent and sub-issues. Two keys
-are ours and stand in the JSON of an item: ``whole``, a list of ``comments``, ``events`` and ``files``, names the parts that
-were read to their end in the same reading (rows that were last read earlier are gone then), and ``absent`` says that the
-tracker has no such item any more (with ``transferred_to`` as ``owner/name#number``, where it is known).
+An object is stored as its source gave it: an item of GraphQL without the nodes of its comments, timeline and files,
+which are objects of their own (``part_id``), but with those of its labels, closing references, parent and sub-issues.
+Two keys are ours and stand in the JSON of an item. ``whole``, a list of ``comments``, ``events`` and ``files``, names
+the parts that were read to their end in the same reading: rows that were last read earlier are gone then. ``absent``
+says that the tracker has no such item any more (with ``transferred_to`` as ``owner/name#number``, where it is known).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
     import duckdb
 
-DERIVED = ("items", "comments", "events", "pull_files", "stated_links")
+_SAID = ("said.sql", "said_by_archive.sql", "said_by_catalog.sql", "said_parts.sql")
+"""Views of what each raw object says."""
+OF_TRACKER = ("items", "comments", "events", "pull_files", "stated_links")
+OF_READERS = ("catalog", "gold_labels", "dispositions")
 """Tables whose rows belong to an item: each is filled from the temporary table ``derived_<name>``."""
-_SAID = ("macros.sql", "said.sql", "said_by_archive.sql", "said_parts.sql")
-_DERIVE = ("derive_items.sql", "derive_parts.sql")
 _UNSTORABLE = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u(?:0000|d[89ab][0-9a-f]{2}(?!\\ud[c-f][0-9a-f]{2})|(?<!\\ud[89ab]..\\u)d[c-f][0-9a-f]{2})",
     re.IGNORECASE,
@@ -96,34 +97,45 @@ def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
     return len(rows)
 
 
-def derive(connection: duckdb.DuckDBPyConnection, repo: str, numbers: Sequence[int]) -> None:
-    """Make the derived rows of these items anew, inside the caller's transaction."""
+def derive(
+    connection: duckdb.DuckDBPyConnection, repo: str, numbers: Iterable[int], tables: Sequence[str] = OF_TRACKER
+) -> None:
+    """Make the derived rows of these items anew, inside the caller's transaction.
+
+    Args:
+        connection: with the table ``raw`` (``create``).
+        repo: of the items.
+        numbers: of all items that were told of since they were last derived.
+        tables: ``OF_TRACKER``, with ``OF_READERS`` where the catalog was read.
+    """
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE touched AS SELECT $1 AS repo, unnest($2::INTEGER[]) AS number",
         [repo, list(numbers)],
     )
     connection.execute(text_of("concerned.sql"))
-    _derive(connection)
+    _derive(connection, tables)
 
 
 def derive_all(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make all derived rows anew, inside the caller's transaction: a failure leaves everything as it was."""
-    connection.execute("""
-        CREATE OR REPLACE TEMP TABLE touched AS
-        SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER AS number FROM raw WHERE kind <> 'commit';
-        CREATE OR REPLACE TEMP VIEW concerned AS FROM raw""")
-    _derive(connection)
+    """Make all derived rows anew beside the old ones, which they then replace, inside the caller's transaction.
+
+    A failure leaves everything as it was. What cannot be read of ``raw`` is a reject, counted and named.
+    """
+    connection.execute(text_of("all_concerned.sql"))
+    _derive(connection, (*OF_TRACKER, *OF_READERS))
 
 
-def _derive(connection: duckdb.DuckDBPyConnection) -> None:
-    for name in (*_SAID, *_DERIVE):
-        connection.execute(text_of(name))
-    for table in DERIVED:
+def _derive(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
+    known = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE temporary").fetchall()}
+    if "said_links" not in known:
+        for name in ("macros.sql", *_SAID):
+            connection.execute(text_of(name))
+    for name in ("items", "parts", *(["catalog"] if "catalog" in tables else [])):
+        connection.execute(text_of(f"derive_{name}.sql"))
+    for table in tables:
         ends = [("repo", "number"), *([("target_repo", "target_number")] if table == "stated_links" else [])]
-        for repo, number in ends:
-            connection.execute(
-                f"DELETE FROM {table} USING touched t WHERE {table}.{repo} = t.repo AND {table}.{number} = t.number"
-            )
         own = " OR ".join(f"({repo}, {number}) IN (FROM touched)" for repo, number in ends)
+        by_hand = " AND source <> 'label'" if table == "gold_labels" else ""
+        connection.execute(f"DELETE FROM {table} WHERE ({own}){by_hand}")
         connection.execute(f"INSERT INTO {table} BY NAME FROM derived_{table} WHERE {own}")
         connection.execute(f"DROP TABLE derived_{table}")

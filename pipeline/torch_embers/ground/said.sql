@@ -62,7 +62,7 @@ SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS who
        state_now AS state,
        CASE WHEN is_merged THEN 'merged'
             WHEN coalesce(o.state_reason, o.stateReason) IS NOT NULL THEN lower(coalesce(o.state_reason, o.stateReason))
-            WHEN state_now = 'closed' AND (list_has_any(has, ['state_reason', 'stateReason', '__typename']) OR o.merged = false
+            WHEN state_now = 'closed' AND source <> 'catalog' AND (list_has_any(has, ['state_reason', 'stateReason', '__typename']) OR o.merged = false
                  OR json_extract(o.pull_request, '$.merged_at') = 'null') THEN '' END AS state_reason,
        coalesce(o.draft, o.isDraft) AS is_draft,
        CASE WHEN is_merged THEN coalesce(moment(merge_moment), moment(o.closed_at), CASE WHEN action = 'merged' THEN happened_at END)
@@ -81,7 +81,7 @@ SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS who
                      THEN happened_at END) AS closed_at,
        count_of(o.comments) AS comment_count,
        coalesce(o.reactions.total_count, o.reactions.totalCount) AS reaction_count,
-       names_of(o.labels) AS labels,
+       CASE WHEN source = 'catalog' THEN nullif(names_of(o.labels), []) ELSE names_of(o.labels) END AS labels,
        o.locked AS locked,
        word(coalesce(o.active_lock_reason, o.activeLockReason)) AS lock_reason,
        stated(coalesce(o.type.name, o.issueType.name), has, ['type', 'issueType']) AS issue_type,
