@@ -253,7 +253,8 @@ class Tracker:
             except (UnansweredError, CursorRefusedError, NotFoundError) as error:
                 yield Failed(found.node["number"], str(error))
                 continue
-            yield Whole(_seen(found.node), said(self.repo, found.node, found.at))
+            objects = said(self.repo, found.node, found.at)
+            yield Whole(_seen(found.node), [one._replace(json_text=self.api.hidden(one.json_text)) for one in objects])
 
     def confirmed(self, absent: Absent) -> Absent | Failed:
         """A number that was there before and is not now: REST says where a transferred item went, or shows it still."""
