@@ -42,6 +42,8 @@ LABEL = "triaged"
 KINDS = ("graphql", "graphql", "graphql", "graphql", "graphql_label", "rest")
 """Ways of mining, as often as they are drawn."""
 ITEMS = 32
+ASKED_FIRST = range(9, ITEMS, 3)
+"""Numbers of the first query for items, in both states of the tracker."""
 MESSAGES = ("resource_limits", "something_went_wrong", "timeout", "silence")
 BROKEN = (
     *("truncated_json_200", "content_length_short", "empty_response", "html_502", "no_data", "gateway_timeout_504"),
@@ -82,7 +84,7 @@ def _place(chance: random.Random) -> tuple[str, list[Any], int, bool]:
     """A query, a place in its answer, how far null climbs, and whether silence is no fault."""
     shape = chance.random()
     if shape < 0.5:
-        node = ["repository", f"n{chance.randint(1, ITEMS)}"]
+        node = ["repository", f"n{chance.choice(ASKED_FIRST)}"]
         if (inner := chance.random()) < 0.15:
             return "query items(", node, 0, False
         if inner < 0.3:
@@ -108,7 +110,7 @@ def _graphql_fault(chance: random.Random) -> tuple[str | dict[str, Any], dict[st
     if chance.random() < 0.25:
         return chance.choice(BROKEN), when | {"times": min(times, 3)}
     query, path, bubble, silent_is_a_value = _place(chance)
-    when["at"] = chance.randint(1, 2)
+    when["at"] = 1 if "items" in query else chance.randint(1, 2)
     error = FAULTS[chance.choice(MESSAGES[:-1] if silent_is_a_value else MESSAGES)]
     return error | {"path": path, "bubble": bubble}, when | {"contains": query}
 

@@ -51,7 +51,10 @@ def stored(path: Path) -> dict[str, list[Any]]:
     """Rows of the derived tables, sorted, without when they came; and which items are gone."""
     with duckdb.connect(str(path), read_only=True) as connection:
         found = {
-            table: sorted(connection.execute(f"SELECT * EXCLUDE ({_without(connection, table)}) FROM {table}").fetchall(), key=repr)
+            table: sorted(
+                connection.execute(f"SELECT * EXCLUDE ({_without(connection, table)}) FROM {table}").fetchall(),
+                key=repr,
+            )
             for table in TABLES
         }
         gone = "SELECT repo, number FROM items WHERE deleted_at IS NOT NULL ORDER BY ALL"

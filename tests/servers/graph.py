@@ -73,7 +73,9 @@ def decoded(text: str) -> list[Any]:
         raise error("INVALID_CURSOR_ARGUMENTS", f"`{text}` does not appear to be a valid cursor.") from None
 
 
-def connection(entries: Entries, first: int | None = None, after: str | None = None, *, descending: bool = False) -> Json:
+def connection(
+    entries: Entries, first: int | None = None, after: str | None = None, *, descending: bool = False
+) -> Json:
     """A page of entries `[key, make]`, which are in the order of their keys.
 
     The cursor holds a key and not an offset, so an item that moves while a client pages neither hides nor repeats its

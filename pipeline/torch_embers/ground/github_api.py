@@ -37,7 +37,10 @@ CLOCK_ERROR = timedelta(seconds=60)
 SHORTEST_TOKEN = 8
 """Characters; what is shorter could be any word, and those of GitHub have 40 and more."""
 NO_FIELD = re.compile(r"Field '(\w+)' doesn't exist on type '\w+'")
-BROKEN = (requests.RequestException, urllib3.exceptions.HTTPError, ValueError, TypeError, AttributeError, AssertionError)
+BROKEN = (
+    *(requests.RequestException, urllib3.exceptions.HTTPError),
+    *(ValueError, TypeError, AttributeError, AssertionError, RecursionError),
+)
 """What PyGithub lets through where an answer is broken: its own conversions fail at what is no JSON and no number."""
 
 Json = dict[str, Any]
@@ -161,6 +164,7 @@ class GitHubApi:
     """How far this machine's clock is behind the server's, where they differ."""
 
     def __post_init__(self) -> None:
+        """Make a way in for each token."""
         self.api_url = self.api_url.rstrip("/")
         self._tokens = [_Token(self._github(secret).requester) for secret in self.secrets or [""]]
 
@@ -174,7 +178,7 @@ class GitHubApi:
             backoff_factor=self.patience.backoff,
             secondary_rate_wait=self.patience.secondary_wait,
         )
-        retry.announce, retry.most = lambda text: self.announce(text), self.patience.max_wait
+        retry.announce, retry.most = self._say, self.patience.max_wait
         return Github(
             auth=Auth.Token(secret) if secret else None,
             base_url=self.api_url,
@@ -221,7 +225,7 @@ class GitHubApi:
             onward = next((link["url"] for link in links if link.get("rel") == "next"), None)
             return Answer(data, at, next=onward)
 
-        return self._retried(address, lambda requester: ("GET", address, parameters, None), read, None)
+        return self._retried(_Request("GET", address, parameters), read)
 
     def query(
         self,
@@ -257,63 +261,66 @@ class GitHubApi:
                 raise UnansweredError(wrong)
             return answer
 
-        body = {"query": text, "variables": variables}
-        send: _Send = lambda requester: ("POST", requester.graphql_url, None, body)  # noqa: E731
-        return self._retried("graphql", send, read, retries, within_budget=within_budget)
+        address = self._tokens[0].requester.graphql_url
+        request = _Request("POST", address, body={"query": text, "variables": variables})
+        return self._retried(request, read, retries, within_budget=within_budget)
 
     def _retried(
-        self, what: str, send: _Send, read: _Read, retries: int | None, *, within_budget: bool = True
+        self, request: _Request, read: _Read, retries: int | None = None, *, within_budget: bool = True
     ) -> Answer:
         most = self.patience.retries if retries is None else min(retries, self.patience.retries)
-        attempt = limited = 0
+        attempt = free = 0
         while True:
             token = self._usable()
             if within_budget and self.budget is not None and self.requests >= self.budget:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.requests += 1
-            attempt += 1
-            verb, address, parameters, body = send(token.requester)
-            pause, waited = 0.0, False
-            try:
-                headers, data = token.requester.requestJsonAndCheck(verb, address, parameters, input=body)
-                self._reached = True
-                at = self._moment(headers)
-                self._note_quota(token, headers, at)
-                return read(headers, data, at)
-            except GithubException as error:
-                self._reached = True
-                reason = self._refusal(error, token)
-                if not reason:
-                    continue  # with another token
-                if error.status == 429 or isinstance(error, RateLimitExceededException):
-                    pause = _number(error.headers or {}, "retry-after") or self.patience.secondary_wait * attempt
-            except _SpentError as spent:
-                limited += 1
-                token.remaining = 0
-                token.usable_at = max(token.usable_at, time.monotonic() + 1)
-                reason, waited = str(spent), limited <= self.patience.retries
-                attempt -= waited
-            except _SecondaryError as limit:
-                reason, pause = str(limit), self.patience.secondary_wait * attempt
-            except UnansweredError as error:
-                reason = str(error)
-            except requests.exceptions.SSLError as error:
-                raise NotReachableError(f"no secure connection to {self.api_url}: {_short(error)}") from error
-            except requests.exceptions.RetryError as error:
-                reason, attempt = _short(error), math.inf
-            except BROKEN as error:
-                reason = _short(error)
-            except RuntimeError as error:  # PyGithub follows no redirect to another server
-                raise SourceError(f"{self.hidden(str(error))[:300]}: check --api-url") from error
-            if waited:
+            result = self._once(token, request, read)
+            if isinstance(result, Answer):
+                return result
+            if result.is_free and free < self.patience.retries + len(self._tokens):
+                free += 1
                 continue
-            reason = self.hidden(reason)
+            attempt += 1
+            reason = self.hidden(result.reason)
             if not self._reached and attempt > 1:
                 raise NotReachableError(f"{self.api_url} cannot be reached ({reason})")
-            if attempt > most:
-                raise UnansweredError(f"{what}: {reason}: try again later")
-            pause = pause or min(self.patience.backoff * 2.0 ** min(attempt - 1, 60), self.patience.max_wait)
-            self._wait(pause, f"{what}: {reason}")
+            if attempt > most or result.is_last:
+                raise UnansweredError(f"{request.name}: {reason}: try again later")
+            growing = min(self.patience.backoff * 2.0 ** min(attempt - 1, 60), self.patience.max_wait)
+            limit = result.seconds or self.patience.secondary_wait * attempt
+            self._wait(limit if result.is_limit else growing, f"{request.name}: {reason}")
+
+    def _once(self, token: _Token, request: _Request, read: _Read) -> Answer | _Again:
+        """Send once: the answer, or why it is sent again."""
+        try:
+            headers, data = token.requester.requestJsonAndCheck(
+                request.verb, request.address, request.parameters, input=request.body
+            )
+            self._reached = True
+            at = self._moment(headers)
+            self._note_quota(token, headers, at)
+            return read(headers, data, at)
+        except GithubException as error:
+            self._reached = True
+            return self._refusal(error, token)
+        except _SpentError as spent:
+            token.remaining = 0
+            token.usable_at = max(token.usable_at, time.monotonic() + 1)
+            return _Again(str(spent), is_free=True)
+        except _SecondaryError as limit:
+            return _Again(str(limit), is_limit=True)
+        except UnansweredError as error:
+            return _Again(str(error))
+        except requests.exceptions.SSLError as error:
+            raise NotReachableError(f"no secure connection to {self.api_url}: {_short(error)}") from error
+        except BROKEN as error:
+            return _Again(_short(error), is_last=isinstance(error, requests.exceptions.RetryError))
+        except RuntimeError as error:  # PyGithub follows no redirect to another server
+            raise SourceError(f"{self.hidden(str(error))[:300]}: check --api-url") from error
+
+    def _say(self, text: str) -> None:
+        self.announce(text)
 
     def _wait(self, seconds: float, why: str) -> None:
         waits(seconds, why, self.patience.max_wait, self.announce)
@@ -327,8 +334,12 @@ class GitHubApi:
             self._wait(left, "what GitHub allows in an hour is used up")
         return first
 
-    def _refusal(self, error: GithubException, token: _Token) -> str:
-        """Why a request was refused, where it is worth another try; empty where another token can be tried."""
+    def _refusal(self, error: GithubException, token: _Token) -> _Again:
+        """What to do about an answer that refuses a request.
+
+        Raises:
+            NotFoundError, AuthenticationError, SourceError: another try gives the same.
+        """
         message = error.data.get("message") if isinstance(error.data, dict) else None
         reason = self.hidden(str(message or f"HTTP {error.status}"))
         if error.status in (404, 410):
@@ -340,10 +351,12 @@ class GitHubApi:
                 whom = "the token" if self.secrets else "requests without a token"
                 raise AuthenticationError(f"GitHub refuses {whom} ({reason}): {advice} GITHUB_TOKEN") from error
             self.notes.append(f"one token was refused ({reason}) and is left out")
-            return ""
-        if error.status < 500 and error.status not in (408, 429) and not isinstance(error, RateLimitExceededException):
+            return _Again(reason, is_free=True)
+        if error.status == 429 or isinstance(error, RateLimitExceededException):
+            return _Again(reason, is_limit=True, seconds=_number(error.headers or {}, "retry-after"))
+        if error.status < 500 and error.status != 408:
             raise SourceError(f"{self.api_url}: {reason} (HTTP {error.status})") from error
-        return reason
+        return _Again(reason)
 
     def _moment(self, headers: Mapping[str, Any]) -> datetime:
         """The time now, by the server's clock where this machine's is wrong; UTC without zone."""
@@ -367,8 +380,32 @@ class GitHubApi:
             token.usable_at = time.monotonic() + (left + 1 if 0 <= left <= DAY else self.patience.secondary_wait)
 
 
-_Send = Callable[["Requester"], tuple[str, str, Json | None, Json | None]]
-"""What to send: verb, address, parameters, body."""
+@dataclass(frozen=True, slots=True)
+class _Request:
+    verb: str
+    address: str
+    parameters: Json | None = None
+    body: Json | None = None
+
+    @property
+    def name(self) -> str:
+        return "graphql" if self.body else self.address
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """Why a request is sent again, and when."""
+
+    reason: str
+    is_limit: bool = False
+    """It is waited for as GitHub asks, or for a minute and longer each time."""
+    seconds: float | None = None
+    is_free: bool = False
+    """It counts as no try: another token is there, or the hour is waited for."""
+    is_last: bool = False
+    """PyGithub has tried often enough."""
+
+
 _Read = Callable[[Mapping[str, Any], Any, datetime], Answer]
 
 
@@ -391,7 +428,7 @@ def _raise_refused(answer: Answer) -> None:
         if kind == "INVALID_CURSOR_ARGUMENTS":
             raise CursorRefusedError(message)
         if kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") and len(problem.get("path") or ()) <= 1:
-            raise AuthenticationError(f"GitHub refuses the token ({message}): give it the permission, or make a new one")
+            raise AuthenticationError(f"GitHub refuses the token ({message}): give it this permission, or make another")
         if answer.data is None:
             if found := NO_FIELD.fullmatch(message):
                 raise UnknownFieldError(message, found[1])

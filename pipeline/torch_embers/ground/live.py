@@ -1,4 +1,4 @@
-"""A mine of GitHub: list the numbers, see which are to be read, read them. May be ended at any moment, and goes on there.
+"""A mine of GitHub: list the numbers, see which are to be read, read them. It may end at any moment, and goes on there.
 
 Each transaction holds raw objects, the rows derived from them, and the marks that say that they were read.
 """
@@ -12,10 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from torch_embers import resources
-from torch_embers.errors import IncompleteItemsError, ShortListingError, SourceError
+from torch_embers.errors import IncompleteItemsError, ShortListingError
 from torch_embers.ground import raw
 from torch_embers.ground.github_api import BudgetError, NotFoundError, UnansweredError
 from torch_embers.ground.raw import Said, part_id
@@ -25,6 +22,8 @@ from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import duckdb
 
     from torch_embers.ground.github_api import Answer, GitHubApi
     from torch_embers.progress import Progress
@@ -357,28 +356,36 @@ class _Mine:
 
     def these_by_rest(self, numbers: Sequence[int]) -> Iterator[None]:
         """Read items with their comments and events by REST."""
-        self.report.notes.append("without a token: comments and events, but no files of pull requests and no links as data")
+        self.report.notes.append("without a token: with comments and events, without files of pull requests")
         with self.transaction() as connection:
             create(connection)
         for number in numbers:
             try:
-                item = self._by_rest(f"/repos/{self.repo}/issues/{number}", lambda one: one.get("number") == number)
+                item, happened = self._alone(number)
             except NotFoundError:
                 self.report.failed[number] = "GitHub has no such item"
                 continue
-            address: str | None = f"/repos/{self.repo}/issues/{number}/timeline"
-            first, happened = {"per_page": 100}, list[Any]()
-            while address:
-                page = self._by_rest(address, lambda found: isinstance(found, list), first)
-                happened += page.data
-                address, first = page.next, {}
             with self.transaction() as connection:
                 raw.put(connection, _said_by_rest(self.repo, number, item, happened))
                 raw.derive(connection, self.repo, [number])
             self.report.items += 1
             yield
 
-    def _by_rest(self, address: str, is_good: Callable[[Any], bool], parameters: dict[str, Any] | None = None) -> Answer:
+    def _alone(self, number: int) -> tuple[Answer, list[Any]]:
+        """An item and its timeline by REST."""
+        place = f"/repos/{self.repo}/issues/{number}"
+        item = self._by_rest(place, lambda found: found["number"] == number)
+        address, asked = f"{place}/timeline", {"per_page": 100}
+        happened: list[Any] = []
+        while address:
+            page = self._by_rest(address, lambda found: isinstance(found, list), asked)
+            happened += page.data
+            address, asked = page.next or "", {}
+        return item, happened
+
+    def _by_rest(
+        self, address: str, is_good: Callable[[Any], bool], parameters: dict[str, Any] | None = None
+    ) -> Answer:
         """GET; again where the answer is not what was asked for.
 
         Raises:
@@ -395,16 +402,24 @@ class _Mine:
     def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: Answer) -> None:
         """Store a page of items. They do not count as read: with a token everything that belongs to them is."""
         found = answer.data
-        raw.put(
-            connection,
-            [Said(self.repo, "item", str(one["number"]), "rest", one["updated_at"], None, answer.at, _text(one)) for one in found],
-        )
+        objects = [
+            Said(self.repo, "item", str(one["number"]), "rest", one["updated_at"], None, answer.at, _text(one))
+            for one in found
+        ]
+        raw.put(connection, objects)
         raw.derive(connection, self.repo, [one["number"] for one in found])
         self._note(
             connection,
-            [Seen(one["number"], "pull" if "pull_request" in one else "issue", one["updated_at"], int(one.get("comments") or 0))
-             for one in found],
-        )  # fmt: skip
+            [
+                Seen(
+                    one["number"],
+                    "pull" if "pull_request" in one else "issue",
+                    one["updated_at"],
+                    int(one.get("comments") or 0),
+                )
+                for one in found
+            ],
+        )
         self.report.items += len(found)
         self.progress.advanced(len(found))
 

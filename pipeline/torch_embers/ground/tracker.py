@@ -10,7 +10,6 @@ import json
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +26,7 @@ from torch_embers.ground.raw import Said, part_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
+    from datetime import datetime
 
     from torch_embers.ground.github_api import Answer, GitHubApi
 
@@ -39,7 +39,7 @@ MOST_BYTES = 8_000_000
 HASTE = 1
 """Retries of a query that can be made smaller instead."""
 MOST_FURTHER = 500
-"""Further pages of one part of an item: GitHub allows 2,500 comments and 3,000 files. What seems endless is an error."""
+"""Further pages of one part of an item: GitHub allows 2,500 comments, 3,000 files. What seems endless is an error."""
 END_TRIES = 3
 """Times that a listing is read which ends before its end."""
 LIMITED = "RESOURCE_LIMITS_EXCEEDED"
@@ -164,7 +164,8 @@ class Tracker:
         if name.lower() != self.repo.lower():
             self.notes.append(f"{self.repo} is now called {name}: stored under the new name")
         self.repo = name
-        return About(name, found.get("databaseId"), newest, {kind: listed["totalCount"] for kind, listed in lists.items()})
+        counts = {kind: listed["totalCount"] for kind, listed in lists.items()}
+        return About(name, found.get("databaseId"), newest, counts)
 
     def top(self, kind: str) -> list[Seen]:
         """The items of a kind that changed last, newest first: one page."""
@@ -274,7 +275,7 @@ class Tracker:
     def _each(
         self, name: str, wanted: Iterable[tuple[int, str]], lines: dict[str, str], most: int
     ) -> Iterator[_Found | Absent | Failed]:
-        """Ask for each number; smaller batches where the server fails, and what lacked in an answer at the end, alone."""
+        """Ask for each number; fewer at once where the server fails. What lacks is asked for last, each alone."""
         todo, alone = deque(wanted), deque[tuple[int, str]]()
         while todo or alone:
             size = min(self.sizes.get(name, most), most)
@@ -347,9 +348,8 @@ class Tracker:
             if part is None and _hiding(answer, [*place, name]):
                 continue
             wrong = _gap(part, shown=_hiding(answer, [*place, name]) is None)
-            count = _of(part, "totalCount")
-            if not wrong and not alone and isinstance(count, int) and _onward(part) is None and count > len(part["nodes"]):
-                wrong = f"has fewer than the {count} that GitHub counts"  # asked for alone: it counts hidden ones, too
+            if not wrong and not alone and _lacks_rows(part):
+                wrong = "has fewer rows than GitHub counts"  # also those that it hides, so that this is asked for once
             if wrong:
                 return f"{name} {wrong}"
         return None
@@ -398,7 +398,7 @@ class Tracker:
         return self.api.query(text, variables, check=checked, retries=retries, within_budget=not begun)
 
 
-# ---- texts of queries --------------------------------------------------------------------------------------------------
+# ---- texts of queries ------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -437,7 +437,7 @@ def _by_alias(name: str, batch: list[tuple[int, str]], lines: dict[str, str], wi
     return text
 
 
-# ---- reading answers ---------------------------------------------------------------------------------------------------
+# ---- reading answers -------------------------------------------------------------------------------------------------
 
 
 def _of(value: object, name: str) -> Any:
@@ -508,6 +508,12 @@ def _gap(connection: object, followed: Collection[str] = (), *, shown: bool = Tr
     return "has null nodes" if shown and None in nodes else None
 
 
+def _lacks_rows(part: Json) -> bool:
+    """Whether a connection that does not go on is shorter than its count."""
+    count = part.get("totalCount")
+    return isinstance(count, int) and _onward(part) is None and count > len(part["nodes"])
+
+
 def _onward(connection: object) -> str | None:
     """End cursor of a connection that goes on."""
     info = _of(connection, "pageInfo")
@@ -540,11 +546,14 @@ def said(repo: str, node: Json, at: datetime) -> list[Said]:
         return Said(repo, kind, name, "graphql", stated, None, at, text)
 
     objects = [one("item", str(number), node["updatedAt"], item)]
-    for value in parts.get("comments", ()):
-        name = part_id(number, value.get("fullDatabaseId") or value["id"])
-        objects.append(one("comment", name, value.get("updatedAt"), value))
-    for value in parts.get("timelineItems", ()):
-        objects.append(one("event", part_id(number, value["id"]), value.get("createdAt"), value))
+    objects += [
+        one("comment", part_id(number, value.get("fullDatabaseId") or value["id"]), value.get("updatedAt"), value)
+        for value in parts.get("comments", ())
+    ]
+    objects += [
+        one("event", part_id(number, value["id"]), value.get("createdAt"), value)
+        for value in parts.get("timelineItems", ())
+    ]
     objects += [one("file", part_id(number, value["path"]), None, value) for value in parts.get("files", ())]
     return objects
 

@@ -300,9 +300,9 @@ def test_a_wait_of_an_hour_is_announced_and_ctrl_c_ends_it(server: GitHub, whole
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    with api(server, announce=said.append, sleep=interrupt, patience=Patience(pause=0)) as one:
-        with pytest.raises(KeyboardInterrupt):
-            live.mine(transactions(empty), one, REPO)
+    one = api(server, announce=said.append, sleep=interrupt, patience=Patience(pause=0))
+    with one, pytest.raises(KeyboardInterrupt):
+        live.mine(transactions(empty), one, REPO)
     assert re.search(r"waiting [23],\d\d\d s", said[-1])
     assert rows(empty, "SELECT count(*) > 0 FROM items") == [(True,)], "what was read is kept"
     server.limit()
