@@ -125,7 +125,7 @@ def mine(database: Path, kind: str, url: str) -> str:
             report = mined(database, url, bounds=bounds, patience=PATIENCE)
     except EmbersError as error:
         return str(error) or "an error without words"
-    lasting = [note for note in report.notes if "incomplete" in note]
+    lasting = [note for note in report.notes if "incomplete" in note or "lag behind" in note]
     return report.stopped or "".join(lasting)
 
 

@@ -320,15 +320,23 @@ class _Mine:
         with self.transaction() as connection:
             create(connection)
             mark, onward = _mark(connection, self.repo, "rest")
+            held = sum(count for _, count in connection.execute(_HELD, [self.repo]).fetchall())
         # by id: what comes of a redirect to a new name has lost what was asked for
         address, asked, top = f"/repositories/{about['id']}/issues", _NEWEST, ""
+        met: set[int] = set()
         while address:
             answer = self._by_rest(address, _is_sorted, asked)
             moments = [one["updated_at"] for one in answer.data]
             top = top or max(moments, default="")
+            met.update(one["number"] for one in answer.data)
             address, asked = answer.next or "", {}
             if mark and moments and moments[-1] < mark:
                 mark, address = None, onward or ""
+            elif mark and not address and len(met) < held:
+                raise ShortListingError(
+                    f"{self.repo}: the list of items ended before it met what was read last time. "
+                    "What was read is kept; run `embers mine` again later"
+                )
             with self.transaction() as connection:
                 self._store_rest(connection, answer)
                 if top and not mark:
@@ -474,7 +482,7 @@ def _set_mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str, do
 
 
 def _is_sorted(page: Any) -> bool:
-    """Whether a page of items is newest first; what comes of a redirect is not, because it loses the order asked for."""
+    """Whether a page of items is newest first; what comes of a redirect is not: it has lost the order asked for."""
     moments = [one["updated_at"] for one in page if isinstance(one["number"], int)]
     return isinstance(page, list) and len(moments) == len(page) and moments == sorted(moments, reverse=True)
 
