@@ -54,7 +54,8 @@ SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS who
        -- undated ones rank below, and so does a record of a file with a time of the future; a live one is never newer than its reading
        CASE WHEN said_at <= fetched_at OR (said_at IS NOT NULL AND source IN ('graphql', 'rest')) THEN 2 ELSE 1 END AS rank,
        CASE WHEN source IN ('graphql', 'rest') AND said_at > fetched_at THEN fetched_at ELSE said_at END AS moment,
-       CASE WHEN absent THEN NULL WHEN list_contains(has, 'kind') THEN o.kind WHEN is_pull THEN 'pull' ELSE 'issue' END AS kind,
+       CASE WHEN absent THEN NULL WHEN list_contains(has, 'kind') THEN o.kind WHEN is_pull THEN 'pull'
+            WHEN o IS NULL AND event.type = 'IssueCommentEvent' THEN NULL ELSE 'issue' END AS kind,
        o.title AS title,
        stated(o.body, has, ['body']) AS body,
        stated(coalesce(account(o.user), account(o.author)), has, ['user', 'author']) AS author,
