@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torch_embers.ground import raw
@@ -87,6 +87,7 @@ def statements(draw: st.DrawFn) -> list[Said]:
     return made
 
 
+@settings(max_examples=8)
 @given(said=statements(), data=st.data())
 def test_the_order_of_arrival_and_of_transactions_makes_no_difference(
     base: duckdb.DuckDBPyConnection, said: list[Said], data: st.DataObject
@@ -102,6 +103,7 @@ def test_the_order_of_arrival_and_of_transactions_makes_no_difference(
     assert found[0] == found[1]
 
 
+@settings(max_examples=8)
 @given(said=statements())
 def test_a_statement_that_comes_again_and_a_replay_change_nothing(
     base: duckdb.DuckDBPyConnection, said: list[Said]
@@ -137,9 +139,13 @@ def test_an_undated_statement_and_one_of_the_future_fill_gaps_only(connection: d
 
 
 def test_a_reopened_item_has_no_closing_left(connection: duckdb.DuckDBPyConnection) -> None:
-    closed = item(state="closed", closed_at="2025-06-01T00:00:00Z", state_reason="completed", closed_by={"login": "ann"})
+    closed = item(
+        state="closed", closed_at="2025-06-01T00:00:00Z", state_reason="completed", closed_by={"login": "ann"}
+    )
     tell(connection, closed, item(at="2025-07-01T00:00:00Z", state="open"))
-    assert read(connection, "SELECT state, closed_at, state_reason, closed_by FROM items") == [("open", None, None, None)]
+    assert read(connection, "SELECT state, closed_at, state_reason, closed_by FROM items") == [
+        ("open", None, None, None)
+    ]
 
 
 def test_a_tombstone_is_void_once_the_item_is_seen_again(connection: duckdb.DuckDBPyConnection) -> None:
@@ -153,7 +159,10 @@ def test_a_tombstone_is_void_once_the_item_is_seen_again(connection: duckdb.Duck
 
 def test_a_part_that_was_read_whole_leaves_no_row_that_was_read_before(connection: duckdb.DuckDBPyConnection) -> None:
     labeled = {"__typename": "LabeledEvent", "createdAt": "2025-01-01T00:00:00Z"}
-    tell(connection, *(part(kind, "old", fetched_at=EARLIER, body="b", **labeled) for kind in ("comment", "event", "file")))
+    tell(
+        connection,
+        *(part(kind, "old", fetched_at=EARLIER, body="b", **labeled) for kind in ("comment", "event", "file")),
+    )
     kept = [part(kind, "kept", body="b", **labeled) for kind in ("comment", "event", "file")]
     tell(connection, item(title="T", whole=["comments", "files"]), *kept)
     assert read(connection, "SELECT comment_id FROM comments") == [("kept",)]
@@ -184,7 +193,9 @@ def test_one_event_under_two_keys_is_one_row(connection: duckdb.DuckDBPyConnecti
     assert read(connection, "SELECT event_id FROM events") == [("LE_1",)]
 
 
-def test_a_replay_that_fails_leaves_everything_and_one_without_an_item_is_named(base: duckdb.DuckDBPyConnection) -> None:
+def test_a_replay_that_fails_leaves_everything_and_one_without_an_item_is_named(
+    base: duckdb.DuckDBPyConnection,
+) -> None:
     base.execute("BEGIN")
     tell(base, item(title="T"), part("comment", "1", body="b"))
     base.execute("INSERT INTO raw SELECT * REPLACE ('none' AS id) FROM raw WHERE kind = 'comment'")
