@@ -57,6 +57,7 @@ def read_records(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, f
         _load_lines(connection, path, None)
     else:
         _load(connection, path, _DOCUMENTS[suffix], {"path": str(path)})
+        _refuse_cut_array(path)
     return _store(connection, repo, path, "jsonl", fetched_at or now_utc())
 
 
@@ -79,6 +80,18 @@ def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path, repo: str | N
     given = {"path": str(path), "encoding": "utf-16" if wide else "utf-8", "repo": repo}
     for statement in connection.extract_statements(raw.text_of("read_lines.sql")):
         _load(connection, path, statement, given)
+
+
+def _refuse_cut_array(path: Path) -> None:
+    """DuckDB takes an array that is cut behind a comma for a whole one."""
+    if path.suffix == ".gz":  # has a mark at its end
+        return
+    with path.open("rb") as file:
+        begins = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+        file.seek(max(0, path.stat().st_size - 64))
+        ends = file.read().rstrip()[-1:]
+    if begins == b"[" and ends != b"]":
+        raise InputError(f"{path}: cannot be read to its end (the array has none)")
 
 
 def _load(
