@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,22 +19,21 @@ from torch_embers.normalize import now_utc
 if TYPE_CHECKING:
     from pathlib import Path
 
-LONGEST = 16 << 20
-"""Bytes of a line: a thread of 200 comments as long as GitHub allows fits."""
 LARGEST = 1 << 30
 """Bytes of a document that is no list of lines."""
-_LINES = f"""
-SELECT row_number() OVER () AS place, line FROM read_csv($path, columns = {{'line': 'VARCHAR'}}, delim = chr(1), quote = '',
-    escape = '', header = false, auto_detect = false, strict_mode = false, max_line_size = {LONGEST})
-"""
-_DOCUMENTS = f"""
-SELECT row_number() OVER () AS place, json AS line
-FROM read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST})
-"""
-_TABLE = """
-SELECT row_number() OVER () AS place, to_json(t)::VARCHAR AS line FROM read_csv($path, header = true, all_varchar = true, nullstr = chr(1)) t
-"""
-_READERS = {".jsonl": _LINES, ".ndjson": _LINES, ".json": _DOCUMENTS, ".csv": _TABLE}
+LINES = (".jsonl", ".ndjson")
+_RECORDS = "CREATE OR REPLACE TEMP TABLE records AS SELECT row_number() OVER () AS place, NULL AS reason, {} FROM {}"
+_DOCUMENTS = {
+    ".json": _RECORDS.format(
+        "json::VARCHAR AS line, json",
+        f"read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST})",
+    ),
+    ".csv": _RECORDS.format(
+        "to_json(t)::VARCHAR AS line, to_json(t) AS json",
+        "read_csv($path, header = true, all_varchar = true, nullstr = chr(1)) t",
+    ),
+}
+SUFFIXES = (*LINES, *_DOCUMENTS)
 
 
 class Read(NamedTuple):
@@ -51,11 +51,14 @@ def read_records(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, f
         InputError: the file cannot be read to its end, is of no known form, or has not one record of a known shape.
     """
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
-    if suffix not in _READERS:
-        raise InputError(f"{path}: not one of {', '.join(_READERS)} (each also as .gz)")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file")
-    return _read(connection, repo, path, "jsonl", _READERS[suffix], fetched_at or now_utc())
+    if suffix not in SUFFIXES:
+        raise InputError(f"{path}: not one of {', '.join(SUFFIXES)} (each also as .gz)")
+    if suffix in LINES:
+        _load_lines(connection, path, None)
+    else:
+        _load(connection, path, _DOCUMENTS[suffix], {"path": str(path)})
+        _refuse_cut_array(path)
+    return _store(connection, repo, path, "jsonl", fetched_at or now_utc())
 
 
 def read_hour(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, fetched_at: str | None = None) -> Read:
@@ -64,31 +67,48 @@ def read_hour(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, fetc
     Raises:
         InputError: the file cannot be read to its end.
     """
-    name = repo.lower()
-    plain, escaped = (f"contains(lower(line), '{text}')" for text in (_quoted(name), _quoted(name.replace("/", "\\/"))))
-    apart = f"contains(lower(line), '\"{_quoted(name.split('/')[1])}\"')"
-    lines = f"SELECT place, line FROM ({_LINES}) WHERE {plain} OR {escaped} OR ({apart} AND contains(line, '\"repository\"'))"
-    return _read(connection, repo, path, "archive", lines, fetched_at or now_utc())
+    _load_lines(connection, path, repo.lower())
+    return _store(connection, repo, path, "archive", fetched_at or now_utc())
 
 
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")
-
-
-def _read(
-    connection: duckdb.DuckDBPyConnection, repo: str, path: Path, source: str, reader: str, fetched_at: str
-) -> Read:
+def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path, repo: str | None) -> None:
     try:
-        connection.execute(
-            "CREATE OR REPLACE TEMP TABLE records AS SELECT place, line, CASE WHEN json_valid(line) THEN line::JSON END AS json "
-            f"FROM ({reader}) WHERE trim(line) <> ''",
-            {"path": str(path)},
-        )
+        with path.open("rb") as file:
+            wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # as PowerShell writes
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    given = {"path": str(path), "encoding": "utf-16" if wide else "utf-8", "repo": repo}
+    for statement in connection.extract_statements(raw.text_of("read_lines.sql")):
+        _load(connection, path, statement, given)
+
+
+def _refuse_cut_array(path: Path) -> None:
+    """DuckDB takes an array that is cut behind a comma for a whole one."""
+    if path.suffix == ".gz":  # has a mark at its end
+        return
+    with path.open("rb") as file:
+        begins = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+        file.seek(max(0, path.stat().st_size - 64))
+        ends = file.read().rstrip()[-1:]
+    if begins == b"[" and ends != b"]":
+        raise InputError(f"{path}: cannot be read to its end (the array has none)")
+
+
+def _load(
+    connection: duckdb.DuckDBPyConnection, path: Path, statement: str | duckdb.Statement, given: dict[str, Any]
+) -> None:
+    named = given if isinstance(statement, str) else {k: v for k, v in given.items() if k in statement.named_parameters}
+    try:
+        connection.execute(statement, named)
     except duckdb.Error as error:
-        reason = " ".join(str(error).split("\n")[:2])
-        raise InputError(f"{path}: cannot be read to its end ({reason[:200]})") from error
+        reason = str(error).split("\n", 1)[0].partition(" Original Line")[0]
+        raise InputError(f"{path}: cannot be read to its end ({reason[:160]})") from error
+
+
+def _store(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, source: str, fetched_at: str) -> Read:
+    """Bring the table ``records`` into ``raw``, ``rejects`` and the derived tables."""
     _mend(connection)
-    _stage(connection, repo, source)
+    _stage(connection, repo)
     [(first,)] = connection.execute("SELECT coalesce(max(sequence), 0) FROM raw").fetchall()
     given = {"source": source, "first": first, "fetched_at": fetched_at}
     connection.execute(raw.text_of("put_staged.sql"), given)
@@ -118,7 +138,7 @@ def _read(
 def _mend(connection: duckdb.DuckDBPyConnection) -> None:
     """Take also what strict JSON refuses but Python reads, as lone surrogates, and replace NUL."""
     rows = connection.execute(
-        "SELECT place, line FROM records WHERE json IS NULL OR contains(line, '\\u0000')"
+        "SELECT place, line FROM records WHERE reason IS NULL AND (json IS NULL OR contains(line, '\\u0000'))"
     ).fetchall()
     mended = [(place, raw.storable(line)) for place, line in rows]
     if mended:
@@ -127,10 +147,10 @@ def _mend(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _stage(connection: duckdb.DuckDBPyConnection, repo: str, source: str) -> None:
+def _stage(connection: duckdb.DuckDBPyConnection, repo: str) -> None:
     shapes = [(place, shape.id, sorted(shape.requires)) for place, shape in enumerate(datasets.shapes())]
     connection.execute("CREATE OR REPLACE TEMP TABLE shapes (place INTEGER, id VARCHAR, requires VARCHAR[])")
-    connection.executemany("INSERT INTO shapes VALUES (?, ?, ?)", shapes if source != "archive" else [])
+    connection.executemany("INSERT INTO shapes VALUES (?, ?, ?)", shapes)
     connection.execute(raw.text_of("macros.sql"))
     connection.execute(raw.text_of("stage.sql"), {"repo": repo})
 
@@ -157,10 +177,9 @@ def _converted(
             comment = {"user": {"login": author}, "created_at": moment, "body": body}
             parts.append(("comment", number, f"{shape.id}:{number}:{count}", comment))
         parts += _fix(record, shape, repo, number)
-        found += [
-            Said(repo, kind, part_id(owner, part) if part else str(owner), "jsonl", None, first + nth, fetched_at, json.dumps(said))
-            for kind, owner, part, said in parts
-        ]  # fmt: skip
+        for kind, owner, part, said in parts:
+            key = part_id(owner, part) if part else str(owner)
+            found.append(Said(repo, kind, key, "jsonl", None, first + nth, fetched_at, json.dumps(said)))
     return found, wrong
 
 
@@ -195,7 +214,7 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
     said = [("item", str(json.loads(line)["number"]), line) for line in entries]
     said += [("file", part_id(*file), "{}") for line in entries for file in _fix_files(json.loads(line))]
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
-    objects = [Said(judgements.REPO, kind, id, "catalog", None, None, fetched_at, line) for kind, id, line in said]
+    objects = [Said(judgements.REPO, kind, key, "catalog", None, None, fetched_at, line) for kind, key, line in said]
     met = connection.execute(
         "SELECT DISTINCT split_part(id, '/', 1)::INTEGER FROM raw WHERE source = 'catalog'"
     ).fetchall()

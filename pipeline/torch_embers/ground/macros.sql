@@ -14,7 +14,7 @@ CREATE OR REPLACE TEMP MACRO word(value) AS  -- "too heated" and TOO_HEATED are 
 
 CREATE OR REPLACE TEMP MACRO moment(value) AS  -- a time in UTC, as every source means one without an offset
     CASE WHEN regexp_matches(value, ':[0-9.]+ ?[+-][0-9]{2}:?[0-9]{2}$')
-         THEN make_timestamp(epoch_us(try_cast(replace(value, '/', '-') AS TIMESTAMPTZ)))
+         THEN make_timestamp(epoch_us(coalesce(try_cast(value AS TIMESTAMPTZ), try_strptime(value, '%Y/%m/%d %H:%M:%S %z'))))
          ELSE try_cast(value AS TIMESTAMP) END;
 
 CREATE OR REPLACE TEMP MACRO names_of(value) AS  -- names of labels: objects, texts, or a connection of GraphQL

@@ -44,8 +44,7 @@ WITH bare AS (
                 ELSE coalesce(moment(json_extract_string(thing, '$.updated_at')), moment(json_extract_string(object, '$.created_at'))) END
                AS said_at, object
     FROM (SELECT *, coalesce(json_extract(object, '$.payload.issue'), json_extract(object, '$.payload.pull_request')) AS thing FROM staged)
-    WHERE shape = 'happening' AND number IS NOT NULL AND json_extract_string(object, '$.type') IN
-        ('IssuesEvent', 'IssueCommentEvent', 'PullRequestEvent', 'PullRequestReviewEvent', 'PullRequestReviewCommentEvent')
+    WHERE shape = 'happening' AND number IS NOT NULL
 )
 SELECT repo, kind, id, $source AS source, said_at, $first + nth AS sequence, $fetched_at::TIMESTAMP AS fetched_at, object AS json_text
 FROM all_objects;

@@ -51,10 +51,11 @@ WITH objects AS (
     FROM read
 )
 SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS whole,
-       -- undated ones rank below, and so does a record of a file with a time of the future; a live one is never newer than its reading
-       CASE WHEN said_at <= fetched_at OR (said_at IS NOT NULL AND source IN ('graphql', 'rest')) THEN 2 ELSE 1 END AS rank,
+       -- what a git history says ranks lowest; undated ones rank below, and so does a record of a file with a time of the future; a live one is never newer than its reading
+       CASE WHEN source = 'git' THEN 0 WHEN said_at <= fetched_at OR (said_at IS NOT NULL AND source IN ('graphql', 'rest')) THEN 2 ELSE 1 END AS rank,
        CASE WHEN source IN ('graphql', 'rest') AND said_at > fetched_at THEN fetched_at ELSE said_at END AS moment,
-       CASE WHEN absent THEN NULL WHEN list_contains(has, 'kind') THEN o.kind WHEN is_pull THEN 'pull' ELSE 'issue' END AS kind,
+       CASE WHEN absent THEN NULL WHEN list_contains(has, 'kind') THEN o.kind WHEN is_pull THEN 'pull'
+            WHEN o IS NULL AND event.type = 'IssueCommentEvent' THEN NULL ELSE 'issue' END AS kind,
        o.title AS title,
        stated(o.body, has, ['body']) AS body,
        stated(coalesce(account(o.user), account(o.author)), has, ['user', 'author']) AS author,
@@ -75,7 +76,7 @@ SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS who
        o.milestone.number AS milestone_number,
        moment(coalesce(o.milestone.due_on, o.milestone.dueOn)) AS milestone_due_at,
        coalesce(moment(o.created_at), moment(o.createdAt)) AS created_at,
-       said_at AS updated_at,
+       CASE WHEN source <> 'git' THEN said_at END AS updated_at,  -- what a history says of an item is dated by its landing
        coalesce(moment(o.closed_at), moment(o.closedAt),
                 CASE WHEN state_now = 'closed' AND event.type = 'PullRequestEvent' AND action IN ('closed', 'merged')
                      THEN happened_at END) AS closed_at,

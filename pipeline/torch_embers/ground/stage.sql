@@ -72,4 +72,7 @@ WITH shaped AS (
 )
 SELECT place, nth, has, object, number, CASE WHEN lower(repo) = lower($repo) THEN $repo ELSE repo END AS repo,
        CASE WHEN shape = 'webhook' THEN 'happening' ELSE shape END AS shape
-FROM placed;
+FROM placed
+WHERE coalesce(shape, '') <> 'happening'  -- hours of GH Archive hold events of all kinds and repositories
+   OR (lower(repo) = lower($repo) AND json_extract_string(object, '$.type') IN
+       ('IssuesEvent', 'IssueCommentEvent', 'PullRequestEvent', 'PullRequestReviewEvent', 'PullRequestReviewCommentEvent'));
