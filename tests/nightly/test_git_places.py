@@ -12,7 +12,7 @@ from helpers.gitlog import Repository
 from support import rows, snapshot
 from torch_embers.mine import runner
 from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.mine.git.git_records import moment
+from torch_embers.mine.git.gitrepo import moment
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
