@@ -56,7 +56,9 @@ _MARK_AS_UNREAD = """
 UPDATE link_scans SET content_hash = '' FROM unread
 WHERE link_scans.repo = unread.repo AND link_scans.origin = unread.origin AND link_scans.id = unread.id
 """
-_FORGET_PAGES = "DELETE FROM raw_pages USING gone WHERE raw_pages.page_id = gone.page_id AND mined_as IN (SELECT unnest(?))"
+_FORGET_PAGES = (
+    "DELETE FROM raw_pages USING gone WHERE raw_pages.page_id = gone.page_id AND mined_as IN (SELECT unnest(?))"
+)
 _TABLES = {
     **dict.fromkeys(("components", "items", "commits", "commit_files", "pull_files"), "repo = $repo"),
     "links": "$repo IN (repo, target_repo)",

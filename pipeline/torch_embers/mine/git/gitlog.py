@@ -219,8 +219,7 @@ def _lines(clone: Clone, head: str | None, tips: Sequence[str]) -> dict[str, Lin
         if not own.isdisjoint(before):
             own.add(sha)
     return {
-        sha: lines.get(sha) or (FOREIGN if sha not in own else RELEASE if sha in release else BRANCH)
-        for sha in parents
+        sha: lines.get(sha) or (FOREIGN if sha not in own else RELEASE if sha in release else BRANCH) for sha in parents
     }
 
 
