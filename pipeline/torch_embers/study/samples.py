@@ -109,13 +109,14 @@ def load(as_of: date | None = None) -> Plan:
     """Read data/study.toml.
 
     Args:
-        as_of: last day of today's study; the present day where none is given.
+        as_of: last day of today's study; the present day where none is given, by a clock that is not set back behind
+            the paper's own last day.
 
     Raises:
         InputError: the file is malformed, or the day lies before the study's first or after the present one.
     """
     file = toml_models.load(_File, DEFINITIONS)
-    present = _present()
+    present = max(_present(), file.time.paper_last)
     last = as_of or present
     if not file.time.first < last <= present:
         raise InputError(f"--as-of {last}: not between {file.time.first} and today, {present}")
