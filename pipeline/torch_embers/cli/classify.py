@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from torch_embers import packages
-from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError
 
 
@@ -32,13 +32,13 @@ def classify(
     packages.require("classify", "classification needs")
     if train:
         packages.require("train", "training needs")
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     if explain is not None:
         found = why(store, command.classifier_of(store, model), wanted.repo, explain)

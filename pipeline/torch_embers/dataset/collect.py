@@ -15,6 +15,7 @@ from torch_embers.errors import InputError
 from torch_embers.run import answers
 from torch_embers.run.matrix import version_key
 from torch_embers.store import schema
+from torch_embers.store.store import repository_of
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def collect(store: Store) -> Content:
             raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
     known = answers.rows(store)
     with store.read() as connection:
+        connection.register("about", pa.table({"repo": [repository_of(connection)]}))
         connection.execute(definitions.read("sql", "views.sql"))
         _rank_releases(connection)
         connection.register("words", _words())

@@ -233,6 +233,8 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
         with progress_of(None) as progress:
             yield runner.mine(store, _file_source(kind, request, wanted), progress=progress)
         return
+    if kind == "catalog" and settings.repo != DEFAULT_REPO:
+        raise InputError(f"--source catalog holds bugs of {DEFAULT_REPO} and nothing of {settings.repo}")
     if kind == "catalog" or (kind == "auto" and settings.repo == DEFAULT_REPO):
         with progress_of(None) as progress:
             yield runner.mine_catalog(store, DEFAULT_REPO, progress, link=kind == "catalog")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
+from torch_embers.store.store import repository_of
 from torch_embers.study import facts
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     before = time.last + timedelta(days=1)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE, is_past BOOLEAN)")
     connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
+    _fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
     if not _has(connection, "study_dates"):
         for table in facts.tables():
             _fill(connection, *table)
