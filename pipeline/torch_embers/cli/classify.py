@@ -32,7 +32,7 @@ def classify(
     packages.require("classify", "classification needs")
     if train:
         packages.require("train", "training needs")
-    from torch_embers import console
+    from torch_embers import console, settings
     from torch_embers.classify import command
     from torch_embers.classify import show as classify_show
     from torch_embers.classify.explain import explain as why
@@ -47,6 +47,8 @@ def classify(
     with ProgressBar("classifying", unit="steps") as progress:
         done = command.run(store, model, progress, train=train)
     classify_show.print_labelled(done)
+    if not train and (repo := store.repository()) != settings.DEFAULT_REPO:
+        console.stdout().print(f"note: learnt from {settings.DEFAULT_REPO}; how right it is on {repo} was not measured")
     console.print_next(
         "`embers list --class VALUE --min-confidence high` shows the sure items of a class, `embers run` which bugs "
         "occur here"

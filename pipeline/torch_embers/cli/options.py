@@ -21,7 +21,7 @@ DatabaseOption = Annotated[
 ]
 RepoOption = Annotated[
     str | None,
-    typer.Option(help="Repository as owner/name.", show_default="the only one of the database, else pytorch/pytorch"),
+    typer.Option(help="Repository as owner/name.", show_default="the database's, else pytorch/pytorch"),
 ]
 ItemArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="An issue or pull request: 7, #7, owner/name#7, or its address.")

@@ -32,7 +32,9 @@ ABSTRACT = (
     "Facts about issues and pull requests of PyTorch, labels by a taxonomy of data-path bugs, links between bugs "
     "and fixes, scripts that each show one bug, and verdicts of these scripts on PyTorch releases."
 )
-ABSTRACT_OF_OTHERS = "Facts about issues and pull requests of {}, labels by a taxonomy of data-path bugs, and links between bugs and fixes."
+ABSTRACT_OF_OTHERS = (
+    "Facts about issues and pull requests of {}, labels by a taxonomy of data-path bugs, and links to fixes."
+)
 LICENCE = {"name": "Apache-2.0", "title": "Apache License 2.0", "path": "https://www.apache.org/licenses/LICENSE-2.0"}
 CROISSANT_TYPES = {
     "boolean": "sc:Boolean",

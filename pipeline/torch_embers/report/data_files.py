@@ -79,9 +79,10 @@ def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
                 connection.execute("VACUUM")
             finally:
                 connection.close()
+            repos = tables["items"]["repo"].unique().to_pylist()
             about = made.with_name(metadata_path(path).name)
             about.write_text(
-                json.dumps(metadata(path.stem, tables["items"]["repo"].unique().to_pylist()), indent=1) + "\n",
+                json.dumps(metadata(path.stem, repos), indent=1) + "\n",
                 encoding="utf-8",
             )
             made.replace(path)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from torch_embers.report.study_files import Study
 
 ASSETS = ("table.js", "copy.js", "search.js", "icon.svg")
+PARTS = "Parts of {} that the items are about, by paths, labels and words."
 CALLED = "What the code of the cases calls, read from its syntax; a method of a tensor is not told."
 
 
@@ -276,7 +277,7 @@ def _groups(writer: Writer) -> None:
         (
             "component",
             facts.by_component,
-            f"Parts of {writer.project} that the items are about, by paths, labels and words.",
+            PARTS.format(writer.project),
         ),
     ):
         rows = [("", _rows(writer, kind, groups))]

@@ -26,7 +26,8 @@ CREATE OR REPLACE TEMP VIEW chosen_builds AS
 FROM builds
 WHERE build IN (SELECT build FROM chosen_verdicts)
    OR build IN (SELECT control_build FROM chosen_verdicts WHERE control_build IS NOT NULL)
-   OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number));
+   OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number)
+                WHERE (SELECT repo FROM about) IN (repo, 'pytorch/pytorch'));
 
 -- The newest verdicts of all other scripts, by what these are.
 CREATE OR REPLACE TEMP VIEW unpublished AS
