@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 import json
+import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import duckdb
 
 from torch_embers import judgements, resources
 from torch_embers.errors import InputError
-from torch_embers.ground import raw
+from torch_embers.ground import datasets, raw
 from torch_embers.ground.raw import Said, part_id
-from torch_embers.mine.files import jsonl as datasets
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+CATALOG = "catalog.jsonl"
 LARGEST = 1 << 30
 """Bytes of a document that is no list of lines."""
+BATCH = 50_000
+"""Rows that go from one database to the other at a time."""
+_GZIP = b"\x1f\x8b"
 LINES = (".jsonl", ".ndjson")
 _RECORDS = "CREATE OR REPLACE TEMP TABLE records AS SELECT row_number() OVER () AS place, NULL AS reason, {} FROM {}"
 _DOCUMENTS = {
@@ -42,44 +47,137 @@ class Read(NamedTuple):
     objects: int
     rejects: int
     items: int
+    comments: int = 0
+    events: int = 0
 
 
-def read_records(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, fetched_at: str | None = None) -> Read:
-    """Store the records of a file and derive their items, inside the caller's transaction.
+class Reading:
+    """What stands in a file, read into a database in memory: the one that is mined may not open other files."""
+
+    def __init__(self, source: str, origin: str) -> None:
+        self.source = source
+        self.origin = origin
+        self.fetched_at = now_utc()
+        self.connection = duckdb.connect()
+        self.converted: list[Said] = []
+
+    def __enter__(self) -> Self:
+        """Use as ``with records(...) as reading``."""
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        """Free the memory."""
+        self.connection.close()
+
+    def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
+        """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""
+        for name in ("came", "rejected"):
+            connection.register(f"{name}_here", self.connection.sql(f"FROM {name}").fetch_record_batch(BATCH))
+        connection.execute(
+            "CREATE OR REPLACE TEMP TABLE came AS "
+            "SELECT * REPLACE (sequence + (SELECT coalesce(max(sequence), 0) FROM raw) AS sequence) FROM came_here"
+        )
+        counts = dict(connection.execute("SELECT kind, count(*) FROM came GROUP BY kind").fetchall())
+        met = connection.execute("SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER FROM came").fetchall()
+        connection.execute(raw.text_of("put.sql"))
+        connection.execute("DROP TABLE came")
+        [(rejects,)] = connection.execute("INSERT INTO rejects BY NAME FROM rejected_here").fetchall()
+        for name in ("came", "rejected"):
+            connection.unregister(f"{name}_here")
+        [(last,)] = connection.execute("SELECT coalesce(max(sequence), 0) FROM raw").fetchall()
+        raw.put(connection, (said._replace(sequence=last + (said.sequence or 0)) for said in self.converted))
+        numbers: dict[str, set[int]] = defaultdict(set)
+        for home, number in (*met, *((said.repo, int(said.id.partition("/")[0])) for said in self.converted)):
+            numbers[home].add(number)
+        for home, found in numbers.items():
+            raw.derive(connection, home, sorted(found))
+        for said in self.converted:
+            counts[said.kind] = counts.get(said.kind, 0) + 1
+        return Read(
+            sum(counts.values()),
+            rejects,
+            sum(map(len, numbers.values())),
+            counts.get("comment", 0),
+            counts.get("event", 0) + counts.get("happening", 0),
+        )
+
+
+def suffix_of(path: Path) -> str:
+    """What a file holds by its name, packed or not.
 
     Raises:
-        InputError: the file cannot be read to its end, is of no known form, or has not one record of a known shape.
+        InputError: nothing that is known.
     """
     suffix = (path.with_suffix("") if path.suffix == ".gz" else path).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(f"{path}: not one of {', '.join(SUFFIXES)} (each also as .gz)")
+    return suffix
+
+
+def records(repo: str, path: Path) -> Reading:
+    """Read a file of records.
+
+    Raises:
+        InputError: the file cannot be read to its end, is of no known form, or has not one record of a known shape.
+    """
+    suffix = suffix_of(path)
+    reading = Reading("jsonl", path.name)
     if suffix in LINES:
-        _load_lines(connection, path, None)
+        _load_lines(reading.connection, path, None)
     else:
-        _load(connection, path, _DOCUMENTS[suffix], {"path": str(path)})
+        _load(reading.connection, str(path), _DOCUMENTS[suffix], {"path": _pattern(path)})
         _refuse_cut_array(path)
-    return _store(connection, repo, path, "jsonl", fetched_at or now_utc())
+    _stage(reading, repo)
+    found = reading.connection.execute("SELECT count(*), any_value(reason) FROM rejected").fetchall()
+    [(objects,)] = reading.connection.execute("SELECT count(*) FROM came").fetchall()
+    [(rejects, reason)] = found
+    if rejects and not objects and not reading.converted:
+        raise InputError(f"{path}: nothing that is known ({reason})")
+    return reading
 
 
-def read_hour(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, fetched_at: str | None = None) -> Read:
-    """Store what an hour of GH Archive, of any year from 2011 on, says of a repository, and derive its items.
+def hour(repo: str, path: Path | str, since: str | None = None, until: str | None = None) -> Reading:
+    """Read what an hour of GH Archive, of any year from 2011 on, says of a repository.
+
+    Args:
+        repo: owner/name.
+        path: the file, or its address.
+        since: events at or after this time (ISO 8601, UTC) ...
+        until: ... and before this one.
 
     Raises:
         InputError: the file cannot be read to its end.
     """
-    _load_lines(connection, path, repo.lower())
-    return _store(connection, repo, path, "archive", fetched_at or now_utc())
+    name = path.name if isinstance(path, Path) else path.partition("?")[0].rpartition("/")[2]
+    reading = Reading("archive", name)
+    _load_lines(reading.connection, path, repo.lower())
+    _stage(reading, repo, since, until)
+    return reading
 
 
-def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path, repo: str | None) -> None:
-    try:
-        with path.open("rb") as file:
-            wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # as PowerShell writes
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    given = {"path": str(path), "encoding": "utf-16" if wide else "utf-8", "repo": repo}
+def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path | str, repo: str | None) -> None:
+    begins = b""
+    if isinstance(path, Path):
+        try:
+            with path.open("rb") as file:
+                begins = file.read(2)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        if repo and not begins:
+            raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
+    given = {
+        "path": _pattern(path) if isinstance(path, Path) else path,
+        "encoding": "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8",  # as of PowerShell
+        "compression": "gzip" if begins == _GZIP else "none" if begins else "auto",
+        "repo": repo,
+    }
     for statement in connection.extract_statements(raw.text_of("read_lines.sql")):
-        _load(connection, path, statement, given)
+        _load(connection, str(path), statement, given)
+
+
+def _pattern(path: Path) -> str:
+    """The path as DuckDB takes it, for which some signs have a meaning."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
 
 
 def _refuse_cut_array(path: Path) -> None:
@@ -95,44 +193,38 @@ def _refuse_cut_array(path: Path) -> None:
 
 
 def _load(
-    connection: duckdb.DuckDBPyConnection, path: Path, statement: str | duckdb.Statement, given: dict[str, Any]
+    connection: duckdb.DuckDBPyConnection, name: str, statement: str | duckdb.Statement, given: dict[str, Any]
 ) -> None:
     named = given if isinstance(statement, str) else {k: v for k, v in given.items() if k in statement.named_parameters}
     try:
         connection.execute(statement, named)
     except duckdb.Error as error:
         reason = str(error).split("\n", 1)[0].partition(" Original Line")[0]
-        raise InputError(f"{path}: cannot be read to its end ({reason[:160]})") from error
+        raise InputError(f"{name}: cannot be read to its end ({reason[:160]})") from error
 
 
-def _store(connection: duckdb.DuckDBPyConnection, repo: str, path: Path, source: str, fetched_at: str) -> Read:
-    """Bring the table ``records`` into ``raw``, ``rejects`` and the derived tables."""
+def _stage(reading: Reading, repo: str, since: str | None = None, until: str | None = None) -> None:
+    """Bring the table ``records`` into ``came`` and ``rejected``."""
+    connection = reading.connection
     _mend(connection)
-    _stage(connection, repo)
-    [(first,)] = connection.execute("SELECT coalesce(max(sequence), 0) FROM raw").fetchall()
-    given = {"source": source, "first": first, "fetched_at": fetched_at}
-    connection.execute(raw.text_of("put_staged.sql"), given)
-    converted, wrong = _converted(connection, first, fetched_at)
-    origin = {"source": source, "origin": path.name, "fetched_at": fetched_at}
+    shapes = [(place, shape.id, sorted(shape.requires)) for place, shape in enumerate(datasets.shapes())]
+    connection.execute("CREATE TEMP TABLE shapes (place INTEGER, id VARCHAR, requires VARCHAR[])")
+    connection.executemany("INSERT INTO shapes VALUES (?, ?, ?)", shapes)
+    connection.execute(raw.text_of("macros.sql"))
+    connection.execute(raw.text_of("stage.sql"), {"repo": repo})
+    if since or until:  # an event without a time is in every window
+        connection.execute(
+            "DELETE FROM staged WHERE moment(json_extract_string(object, '$.created_at')) < $since::TIMESTAMP "
+            "OR moment(json_extract_string(object, '$.created_at')) >= $until::TIMESTAMP",
+            {"since": since, "until": until},
+        )
+    connection.execute(raw.text_of("put_staged.sql"), {"source": reading.source, "fetched_at": reading.fetched_at})
+    wrong = _convert(reading)
+    origin = {"source": reading.source, "origin": reading.origin, "fetched_at": reading.fetched_at}
     connection.execute(raw.text_of("rejected.sql"), origin)
     if wrong:
         insert = "INSERT INTO rejected VALUES ($source, $origin, $line, $reason, $raw, $fetched_at)"
         connection.executemany(insert, [origin | one for one in wrong])
-    [(objects,)] = connection.execute("SELECT count(*) FROM came").fetchall()
-    rejected = connection.execute("SELECT reason FROM rejected ORDER BY line").fetchall()
-    if source != "archive" and rejected and not objects and not converted:
-        raise InputError(f"{path}: nothing that is known ({rejected[0][0]})")
-    met = connection.execute("SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER FROM came").fetchall()
-    connection.execute(raw.text_of("put.sql"))
-    connection.execute("DROP TABLE came")
-    raw.put(connection, converted)
-    connection.execute("INSERT INTO rejects BY NAME FROM rejected")
-    numbers: dict[str, set[int]] = defaultdict(set)
-    for home, number in (*met, *((said.repo, int(said.id.partition("/")[0])) for said in converted)):
-        numbers[home].add(number)
-    for home, found in numbers.items():
-        raw.derive(connection, home, sorted(found))
-    return Read(objects + len(converted), len(rejected), sum(map(len, numbers.values())))
 
 
 def _mend(connection: duckdb.DuckDBPyConnection) -> None:
@@ -147,23 +239,12 @@ def _mend(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _stage(connection: duckdb.DuckDBPyConnection, repo: str) -> None:
-    shapes = [(place, shape.id, sorted(shape.requires)) for place, shape in enumerate(datasets.shapes())]
-    connection.execute("CREATE OR REPLACE TEMP TABLE shapes (place INTEGER, id VARCHAR, requires VARCHAR[])")
-    connection.executemany("INSERT INTO shapes VALUES (?, ?, ?)", shapes)
-    connection.execute(raw.text_of("macros.sql"))
-    connection.execute(raw.text_of("stage.sql"), {"repo": repo})
-
-
-def _converted(
-    connection: duckdb.DuckDBPyConnection, first: int, fetched_at: str
-) -> tuple[list[Said], list[dict[str, Any]]]:
-    """Records of published datasets (data/record_shapes.toml) as objects of REST's form, and those without a number."""
+def _convert(reading: Reading) -> list[dict[str, Any]]:
+    """Turn records of published datasets into objects of REST's form; returns those without a number."""
     known = {f"dataset:{shape.id}": shape for shape in datasets.shapes()}
-    rows = connection.execute(
+    rows = reading.connection.execute(
         "SELECT place, nth, repo, shape, object FROM staged WHERE starts_with(shape, 'dataset:') ORDER BY nth"
     ).fetchall()
-    found: list[Said] = []
     wrong: list[dict[str, Any]] = []
     for place, nth, repo, name, text in rows:
         record, shape = json.loads(text), known[name]
@@ -179,8 +260,10 @@ def _converted(
         parts += _fix(record, shape, repo, number)
         for kind, owner, part, said in parts:
             key = part_id(owner, part) if part else str(owner)
-            found.append(Said(repo, kind, key, "jsonl", None, first + nth, fetched_at, json.dumps(said)))
-    return found, wrong
+            reading.converted.append(
+                Said(repo, kind, key, reading.source, None, nth, reading.fetched_at, json.dumps(said))
+            )
+    return wrong
 
 
 def _fix(
@@ -207,7 +290,7 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
         InputError: one of the two files is empty or has a wrong line.
     """
     fetched_at = fetched_at or now_utc()
-    entries = resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = resources.data_file(CATALOG).read_text(encoding="utf-8").splitlines()
     rows = [row for row in judgements.read(resources.data_file(judgements.FILE).read_bytes()) if _of_item(row)]
     if not entries or not rows:
         raise InputError("data/catalog.jsonl or data/judgements.jsonl is empty: install torch-embers anew")
@@ -215,12 +298,12 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
     said += [("file", part_id(*file), "{}") for line in entries for file in _fix_files(json.loads(line))]
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
     objects = [Said(judgements.REPO, kind, key, "catalog", None, None, fetched_at, line) for kind, key, line in said]
-    met = connection.execute(
-        "SELECT DISTINCT split_part(id, '/', 1)::INTEGER FROM raw WHERE source = 'catalog'"
-    ).fetchall()
+    held = connection.execute("SELECT id, hash FROM raw WHERE source = 'catalog'").fetchall()
+    if sorted(held) == sorted((one.id, hashlib.md5(one.json_text.encode()).hexdigest()) for one in objects):
+        return Read(0, 0, 0)
     connection.execute("DELETE FROM raw WHERE source = 'catalog'")
     raw.put(connection, objects)
-    numbers = {number for (number,) in met} | {int(one.id.partition("/")[0]) for one in objects}
+    numbers = {int(key.partition("/")[0]) for key in (*(key for key, _ in held), *(one.id for one in objects))}
     raw.derive(connection, judgements.REPO, sorted(numbers), (*raw.OF_TRACKER, *raw.OF_READERS))
     return Read(len(objects), 0, len(entries))
 

@@ -7,18 +7,32 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.errors import IncompleteItemsError, ShortListingError
+from torch_embers.errors import IncompleteItemsError, ShortListingError, SourceError, UnknownRepositoryError
 from torch_embers.ground import raw
 from torch_embers.ground.github_api import BudgetError, NotFoundError, UnansweredError
 from torch_embers.ground.raw import Said, part_id
-from torch_embers.ground.tracker import KINDS, About, Absent, Bounds, Failed, Seen, Tracker, Whole, said_absent
+from torch_embers.ground.report import Report
+from torch_embers.ground.tracker import (
+    KINDS,
+    About,
+    Absent,
+    Bounds,
+    Failed,
+    Seen,
+    Tracker,
+    Whole,
+    place_of,
+    said_absent,
+)
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
+from torch_embers.store import renames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -45,28 +59,9 @@ MOST_TRIES = 6
 COUNT_TOLERANCE, COUNT_SLACK = 0.001, 2
 """Share and number of items that GitHub may count more than it shows: its counts lag behind by minutes."""
 TOKEN_ADVICE = (
-    "without a token GitHub answers 60 requests an hour: the newest items without comments, events and files. "
-    "For everything set GITHUB_TOKEN to a token without any permission (github.com/settings/tokens)"
+    "to get everything (comments, events, files, all items) set GITHUB_TOKEN to a token without any permission "
+    "(github.com/settings/tokens) and run `embers mine` again"
 )
-
-
-@dataclass(slots=True)
-class Report:
-    """What a mine did."""
-
-    source: str
-    repo: str
-    items: int = 0
-    comments: int = 0
-    events: int = 0
-    absent: int = 0
-    """Numbers that turned out to be no item any more."""
-    failed: dict[int, str] = field(default_factory=dict)
-    """Items that were not answered whole, with the reason; the next mine asks for them again."""
-    stopped: str = ""
-    """Why it ended early though nothing failed (the budget)."""
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
 
 
 def mine(
@@ -76,40 +71,56 @@ def mine(
     bounds: Bounds | None = None,
     *,
     compare: bool = False,
+    again: bool = False,
+    by_rest: bool = False,
+    report: Report | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Mine what changed since the last mine; without a token by REST, newest first.
 
     Args:
-        transaction: opens the database, which holds the tables that ``raw.derive`` fills.
+        transaction: opens the database for one transaction.
         api: the way to GitHub.
         repo: owner/name.
         bounds: which part; None for all.
         compare: ask of every number whether it is still there, not only of those that were not seen for long.
+        again: read also what did not change.
+        by_rest: by REST also with a token.
+        report: is filled in.
         progress: who watches.
 
     Raises:
         SourceError: one of its kinds; what was committed stays.
         IncompleteItemsError: items that GitHub did not give whole; all others are stored.
     """
-    run = _Mine(transaction, api, repo, progress or Silent())
-    return run.ended(run.everything(bounds or Bounds(), compare=compare) if api.secrets else run.newest_first())
+    by_rest = by_rest or not api.secrets
+    report = report or Report("rest" if by_rest else "graphql", repo)
+    run = _Mine(transaction, api, repo, progress or Silent(), report)
+    bounds = bounds or Bounds()
+    if by_rest:
+        return run.ended(run.newest_first(bounds, again=again))
+    return run.ended(run.everything(bounds, compare=compare, again=again))
 
 
 def mine_items(
-    transaction: Transaction, api: GitHubApi, repo: str, numbers: Sequence[int], *, progress: Progress | None = None
+    transaction: Transaction,
+    api: GitHubApi,
+    repo: str,
+    numbers: Sequence[int],
+    *,
+    again: bool = True,
+    by_rest: bool = False,
+    report: Report | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Mine these items, whether they changed or not.
+    """Mine these items; without ``again`` only those that were not read since they changed.
 
     Raises: as ``mine``.
     """
-    run = _Mine(transaction, api, repo, progress or Silent())
-    return run.ended(run.these(numbers) if api.secrets else run.these_by_rest(numbers))
-
-
-def forget(connection: duckdb.DuckDBPyConnection, repo: str) -> None:
-    """Let the next mine read every item of a repository again."""
-    connection.execute("UPDATE listed SET read_of = NULL WHERE repo = ?", [repo])
+    by_rest = by_rest or not api.secrets
+    report = report or Report("rest" if by_rest else "graphql", repo)
+    run = _Mine(transaction, api, repo, progress or Silent(), report)
+    return run.ended(run.these_by_rest(numbers) if by_rest else run.these(numbers, again=again))
 
 
 @dataclass(slots=True)
@@ -118,7 +129,7 @@ class _Mine:
     api: GitHubApi
     repo: str
     progress: Progress
-    report: Report = field(init=False)
+    report: Report
     tracker: Tracker = field(init=False)
     _known: set[int] = field(default_factory=set)
     """Items of the database that are not known to be gone: only these can have gone."""
@@ -127,7 +138,6 @@ class _Mine:
 
     def __post_init__(self) -> None:
         self.tracker = Tracker(self.api, self.repo)
-        self.report = Report("graphql" if self.api.secrets else "rest", self.repo)
 
     def ended(self, steps: Iterator[None]) -> Report:
         """Take all steps, and say how it ended."""
@@ -158,7 +168,7 @@ class _Mine:
 
     # -- steps ------------------------------------------------------------------------------------------------
 
-    def everything(self, bounds: Bounds, *, compare: bool) -> Iterator[None]:
+    def everything(self, bounds: Bounds, *, compare: bool, again: bool) -> Iterator[None]:
         """List, see which numbers are missing, and read what is to be read."""
         about = self._begin()
         found = {kind: self._listed(kind, bounds) for kind in KINDS.values()}
@@ -171,6 +181,8 @@ class _Mine:
                     _set_mark(connection, self.repo, kind, max(one.updated_at for one in some), None)
             old = naive_utc() - COMPARED_AFTER
             unseen = connection.execute(_UNSEEN, [self.repo, newest, compare, old]).fetchall()
+            if again:
+                _forget(connection, self.repo, [one.number for one in listed] if bounds.narrowed else None)
         if not bounds.narrowed:
             yield from self._see([number for (number,) in unseen])
         wanted = {one.number for one in listed} if bounds.narrowed else None
@@ -179,25 +191,58 @@ class _Mine:
         if not bounds.narrowed:
             self._count(about.counts)
 
-    def these(self, numbers: Sequence[int]) -> Iterator[None]:
+    def these(self, numbers: Sequence[int], *, again: bool) -> Iterator[None]:
         """See whether these numbers are there, and read them."""
         self._begin()
         yield from self._see(numbers)
         with self.transaction() as connection:
-            connection.execute("UPDATE listed SET read_of = NULL WHERE repo = ? AND number IN (SELECT unnest(?))",
-                               [self.repo, list(numbers)])  # fmt: skip
+            if again:
+                _forget(connection, self.repo, numbers)
+            absent = connection.execute(_ABSENT, [self.repo, list(numbers)]).fetchall()
+        self.report.notes += [f"{self.repo} has no item #{number}" for (number,) in absent[:5]]
         for _ in range(2):
             yield from self._read(set(numbers))
 
     def _begin(self) -> About:
         about = self.tracker.look_up()
-        self.repo = self.report.repo = about.name
+        self._settle(about.repo_id, about.name)
         with self.transaction() as connection:
-            create(connection)
             known = "SELECT number FROM items WHERE repo = ? AND deleted_at IS NULL"
             self._known = {number for (number,) in connection.execute(known, [self.repo]).fetchall()}
             self._marks = {kind: _mark(connection, self.repo, kind)[0] for kind in KINDS.values()}
         return about
+
+    def _settle(self, repo_id: int | None, name: str) -> None:
+        """Use the present name of the repository, also for what is stored under a former one.
+
+        Raises:
+            SourceError: the name stands for another repository now, and GitHub no longer has the stored one.
+        """
+        asked_as, self.repo = self.repo, name
+        self.report.repo = self.tracker.repo = name
+        if repo_id is None:
+            return
+        with self.transaction() as connection:
+            known = renames.present(connection)
+        seen = [(other, self._present_name(other, name), name) for other, held in known.items()
+                if held == name and other != repo_id]  # fmt: skip
+        if known.get(repo_id) != name or asked_as != name:
+            seen.append((repo_id, name, asked_as))
+        if seen:
+            with self.transaction() as connection:
+                renames.apply(connection, seen, self.report.source, naive_utc())
+
+    def _present_name(self, repo_id: int, taken: str) -> str:
+        try:
+            name = _of(self.api.get(f"/repositories/{repo_id}").data, "full_name")
+        except NotFoundError:
+            name = None
+        if not isinstance(name, str) or name == taken:
+            raise SourceError(
+                f"{taken} is another repository now: the database holds the one with the id {repo_id}, which GitHub no "
+                "longer shows. Mine the new one into another database (--database)"
+            )
+        return name
 
     def _listed(self, kind: str, bounds: Bounds) -> list[Seen]:
         """What changed since the last listing, or lies within bounds; the first mine asks for all numbers instead."""
@@ -254,22 +299,26 @@ class _Mine:
             elif isinstance(one, Absent) and one.number in self._known:
                 objects.append(said_absent(self.repo, one))
                 self._known.discard(one.number)
-                self.report.absent += 1
             elif isinstance(one, Failed):
                 failed[one.number] = one.reason
             self._in_a_row = self._in_a_row + 1 if isinstance(one, Failed) else 0
-        read = sum(isinstance(one, Whole) for one in found)
         with self.transaction() as connection:
             self._note(connection, found)
             raw.put(connection, objects)
             raw.derive(connection, self.repo, sorted({int(one.id.partition("/")[0]) for one in objects}))
         self.report.failed |= failed
-        self.report.items += read
-        self.report.comments += sum(one.kind == "comment" for one in objects)
-        self.report.events += sum(one.kind == "event" for one in objects)
-        self.progress.advanced(read)
+        self._counted(objects)
         if self._in_a_row >= MOST_FAILED:
             raise UnansweredError(f"{self._in_a_row} items in a row were not answered: {next(iter(failed.values()))}")
+
+    def _counted(self, objects: Sequence[Said]) -> None:
+        kinds = Counter(one.kind for one in objects)
+        absent = sum(one.kind == "item" and one.said_at is None for one in objects)  # only a tombstone is undated
+        self.report.absent += absent
+        self.report.items += kinds["item"] - absent
+        self.report.comments += kinds["comment"]
+        self.report.events += kinds["event"]
+        self.progress.advanced(kinds["item"] - absent)
 
     def _note(self, connection: duckdb.DuckDBPyConnection, found: Sequence[Seen | Whole | Absent | Failed]) -> None:
         """Note what was found of numbers."""
@@ -308,21 +357,22 @@ class _Mine:
 
     # -- without a token --------------------------------------------------------------------------------------
 
-    def newest_first(self) -> Iterator[None]:
+    def newest_first(self, bounds: Bounds, *, again: bool) -> Iterator[None]:
         """Read items by REST, newest change first: down to where the last run began, then on where it stopped.
 
         Raises:
             ShortListingError: the list ends before its end.
         """
-        self.report.notes.append(TOKEN_ADVICE)
-        about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
-        self.repo = self.report.repo = self.tracker.repo = str(about.get("full_name") or self.repo)
+        if not self.api.secrets:
+            self.report.notes.append(TOKEN_ADVICE)
+        repo_id = self._begin_by_rest()
         with self.transaction() as connection:
-            create(connection)
-            mark, onward = _mark(connection, self.repo, "rest")
+            if again:
+                _unmark(connection, self.repo)
+            mark, onward = (None, None) if bounds.narrowed else _mark(connection, self.repo, "rest")
             held = sum(count for _, count in connection.execute(_HELD, [self.repo]).fetchall())
         # by id: what comes of a redirect to a new name has lost what was asked for
-        address, asked, top = f"/repositories/{about['id']}/issues", _NEWEST, ""
+        address, asked, top = f"/repositories/{repo_id}/issues", _NEWEST | _asked_of(bounds), ""
         met: set[int] = set()
         while address:
             answer = self._by_rest(address, _is_sorted, asked)
@@ -338,15 +388,26 @@ class _Mine:
                     "What was read is kept; run `embers mine` again later"
                 )
             with self.transaction() as connection:
-                self._store_rest(connection, answer)
-                if top and not mark:
+                self._store_rest(connection, answer, bounds.until)
+                if top and not mark and not bounds.narrowed:
                     _set_mark(connection, self.repo, "rest", top, address or None)
             yield
             if address and self.api.left == 0:
                 self.report.stopped = "the requests that GitHub answers in an hour without a token are used up"
                 return
-        if self.api.left >= 2:  # else the next run counts
+        if self.api.left >= 2 and not bounds.narrowed:  # else the next run counts
             self._count_by_search()
+
+    def _begin_by_rest(self) -> int:
+        """Look the repository up; its id."""
+        try:
+            about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
+        except NotFoundError as error:
+            raise UnknownRepositoryError(
+                f"{self.api.api_url} has no repository {self.repo!r}, or it cannot be seen without a token: check --repo"
+            ) from error
+        self._settle(about["id"], str(about.get("full_name") or self.repo))
+        return int(about["id"])
 
     def _count_by_search(self) -> None:
         """Compare with what GitHub's search counts: a list can end before its end without a word."""
@@ -359,37 +420,51 @@ class _Mine:
             self._count(counts)
         except ShortListingError:
             with self.transaction() as connection:  # the next run begins anew
-                connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = 'rest'", [self.repo])
+                _unmark(connection, self.repo)
             raise
 
     def these_by_rest(self, numbers: Sequence[int]) -> Iterator[None]:
         """Read items with their comments and events by REST."""
-        self.report.notes.append("without a token: with comments and events, without files of pull requests")
-        with self.transaction() as connection:
-            create(connection)
+        self.report.notes.append("by REST: with comments and events, without files of pull requests")
+        self._begin_by_rest()
+        self.progress.expects(len(numbers))
         for number in numbers:
             try:
-                item, happened = self._alone(number)
-            except NotFoundError:
-                self.report.failed[number] = "GitHub has no such item"
+                objects = self._alone(number)
+            except UnansweredError as error:
+                self.report.failed[number] = str(error)
+                continue
+            if not objects:
+                self.report.notes.append(f"{self.repo} has no item #{number}")
                 continue
             with self.transaction() as connection:
-                raw.put(connection, _said_by_rest(self.repo, number, item, happened))
+                raw.put(connection, objects)
                 raw.derive(connection, self.repo, [number])
-            self.report.items += 1
+            self._counted(objects)
             yield
 
-    def _alone(self, number: int) -> tuple[Answer, list[Any]]:
-        """An item and its timeline by REST."""
+    def _alone(self, number: int) -> list[Said]:
+        """An item with its timeline; or that it is gone, and where to."""
         place = f"/repos/{self.repo}/issues/{number}"
-        item = self._by_rest(place, lambda found: found["number"] == number)
+        try:
+            item = self._by_rest(place, lambda found: isinstance(found["number"], int))
+        except NotFoundError:
+            return [said_absent(self.repo, Absent(number, naive_utc()))] if self._has(number) else []
+        if elsewhere := place_of(item.data, self.repo, number):
+            return [said_absent(self.repo, Absent(number, item.at, elsewhere))] if self._has(number) else []
         address, asked = f"{place}/timeline", {"per_page": 100}
         happened: list[Any] = []
         while address:
             page = self._by_rest(address, lambda found: isinstance(found, list), asked)
             happened += page.data
             address, asked = page.next or "", {}
-        return item, happened
+        return list(_said_by_rest(self.repo, number, item, happened))
+
+    def _has(self, number: int) -> bool:
+        with self.transaction() as connection:
+            query = "SELECT count(*) > 0 FROM items WHERE repo = ? AND number = ? AND deleted_at IS NULL"
+            [(has,)] = connection.execute(query, [self.repo, number]).fetchall()
+        return bool(has)
 
     def _by_rest(
         self, address: str, is_good: Callable[[Any], bool], parameters: dict[str, Any] | None = None
@@ -407,9 +482,9 @@ class _Mine:
             self.api.sleep(self.api.patience.backoff)
         raise UnansweredError(f"{address}: the answer is not what was asked for, try again later")
 
-    def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: Answer) -> None:
+    def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: Answer, until: str | None) -> None:
         """Store a page of items. They do not count as read: with a token everything that belongs to them is."""
-        found = answer.data
+        found = [one for one in answer.data if until is None or one["updated_at"] <= until]
         objects = [
             Said(self.repo, "item", str(one["number"]), "rest", one["updated_at"], None, answer.at, _text(one))
             for one in found
@@ -439,6 +514,7 @@ UNION ALL
 SELECT number FROM listed WHERE repo = $1 AND ($3 OR seen_at < $4::TIMESTAMP)
 ORDER BY number
 """
+_ABSENT = "SELECT number FROM listed WHERE repo = ? AND is_absent AND number IN (SELECT unnest(?)) ORDER BY number"
 _TODO = "SELECT number, kind FROM todo WHERE repo = ? ORDER BY tries, number DESC"
 _HELD = "SELECT kind, count(*) FROM listed WHERE repo = ? AND NOT is_absent GROUP BY kind"
 _FOUND = """
@@ -446,12 +522,6 @@ CREATE OR REPLACE TEMP TABLE found AS
 SELECT unnest($1::INTEGER[]) AS number, unnest($2::VARCHAR[]) AS state, unnest($3::VARCHAR[]) AS kind,
        unnest($4::TIMESTAMP[]) AS updated_at, unnest($5::INTEGER[]) AS comments, unnest($6::VARCHAR[]) AS reason
 """
-
-
-def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables of a mine where they are missing."""
-    raw.create(connection)
-    connection.execute(raw.text_of("listed.sql"))
 
 
 def _batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -476,6 +546,25 @@ def _mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str) -> tup
     return (found[0], found[1]) if found else (None, None)
 
 
+def _unmark(connection: duckdb.DuckDBPyConnection, repo: str) -> None:
+    connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = 'rest'", [repo])
+
+
+def _forget(connection: duckdb.DuckDBPyConnection, repo: str, numbers: Sequence[int] | None) -> None:
+    """Let these items, or all, be read again."""
+    some = None if numbers is None else list(numbers)
+    query = (
+        "UPDATE listed SET read_of = NULL WHERE repo = $1 AND ($2 IS NULL OR number IN (SELECT unnest($2::INTEGER[])))"
+    )
+    connection.execute(query, [repo, some])
+
+
+def _asked_of(bounds: Bounds) -> dict[str, Any]:
+    """The parameters of a REST listing within bounds."""
+    given = {"since": bounds.since, "state": bounds.state, "labels": ",".join(bounds.labels)}
+    return {name: value for name, value in given.items() if value}
+
+
 def _set_mark(connection: duckdb.DuckDBPyConnection, repo: str, listing: str, down_to: str, onward: str | None) -> None:
     connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = ?", [repo, listing])
     connection.execute("INSERT INTO listing_marks VALUES (?, ?, ?::TIMESTAMP, ?)", [repo, listing, down_to, onward])
@@ -485,6 +574,10 @@ def _is_sorted(page: Any) -> bool:
     """Whether a page of items is newest first; what comes of a redirect is not: it has lost the order asked for."""
     moments = [one["updated_at"] for one in page if isinstance(one["number"], int)]
     return isinstance(page, list) and len(moments) == len(page) and moments == sorted(moments, reverse=True)
+
+
+def _of(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _text(value: object) -> str:

@@ -46,5 +46,6 @@ WITH bare AS (
     FROM (SELECT *, coalesce(json_extract(object, '$.payload.issue'), json_extract(object, '$.payload.pull_request')) AS thing FROM staged)
     WHERE shape = 'happening' AND number IS NOT NULL
 )
-SELECT repo, kind, id, $source AS source, said_at, $first + nth AS sequence, $fetched_at::TIMESTAMP AS fetched_at, object AS json_text
+SELECT repo, kind, id, $source AS source, said_at, nth AS sequence, $fetched_at::TIMESTAMP AS fetched_at,
+       object::VARCHAR AS json_text
 FROM all_objects;

@@ -4,7 +4,7 @@ CREATE OR REPLACE TEMP TABLE kept AS
 SELECT * FROM (
     SELECT row_number() OVER () AS nth, line
     FROM read_csv($path, columns = {'line': 'VARCHAR'}, delim = chr(1), quote = '', escape = '', header = false, auto_detect = false,
-                  strict_mode = false, max_line_size = 16777216, encoding = $encoding, ignore_errors = true, store_rejects = true,
+                  strict_mode = false, max_line_size = 16777216, encoding = $encoding, compression = $compression, ignore_errors = true, store_rejects = true,
                   rejects_limit = 0)
 ) WHERE $repo IS NULL OR contains(lower(line), $repo) OR contains(lower(line), replace($repo, '/', '\/'))
      OR (contains(line, '"repository"') AND contains(lower(line), '"' || split_part($repo, '/', 2) || '"'));

@@ -265,10 +265,9 @@ class Tracker:
             found = self.api.get(f"/repos/{self.repo}/issues/{absent.number}").data
         except NotFoundError:
             return absent
-        place = re.fullmatch(r"https?://[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)", str(_of(found, "html_url")))
-        if place is None or (place[1].lower(), place[2]) == (self.repo.lower(), str(absent.number)):
-            return Failed(absent.number, "GraphQL says that it is not there, REST shows it")
-        return absent._replace(moved_to=f"{place[1]}#{place[2]}")
+        if elsewhere := place_of(found, self.repo, absent.number):
+            return absent._replace(moved_to=elsewhere)
+        return Failed(absent.number, "GraphQL says that it is not there, REST shows it")
 
     # -- by alias ---------------------------------------------------------------------------------------------
 
@@ -556,6 +555,14 @@ def said(repo: str, node: Json, at: datetime) -> list[Said]:
     ]
     objects += [one("file", part_id(number, value["path"]), None, value) for value in parts.get("files", ())]
     return objects
+
+
+def place_of(found: object, repo: str, number: int) -> str | None:
+    """Where an item is that REST gives for this one (owner/name#number), if that is elsewhere."""
+    place = re.fullmatch(r"https?://[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)", str(_of(found, "html_url")))
+    if place is None or (place[1].lower(), place[2]) == (repo.lower(), str(number)):
+        return None
+    return f"{place[1]}#{place[2]}"
 
 
 def said_absent(repo: str, absent: Absent) -> Said:
