@@ -139,8 +139,8 @@ def marks(connection: duckdb.DuckDBPyConnection, repo: str, source: str) -> dict
     return {name: Mark(modified, size) for name, modified, size in rows}
 
 
-def set_mark(connection: duckdb.DuckDBPyConnection, repo: str, source: str, file: File) -> None:
+def set_mark(connection: duckdb.DuckDBPyConnection, repo: str, source: str, name: str, mark: Mark) -> None:
     """Note that a file was read to its end."""
-    listing = f"{source} {file.name}"
+    listing = f"{source} {name}"
     connection.execute("DELETE FROM listing_marks WHERE repo = ? AND listing = ?", [repo, listing])
-    connection.execute("INSERT INTO listing_marks VALUES (?, ?, ?::TIMESTAMP, ?)", [repo, listing, *file.mark])
+    connection.execute("INSERT INTO listing_marks VALUES (?, ?, ?::TIMESTAMP, ?)", [repo, listing, *mark])

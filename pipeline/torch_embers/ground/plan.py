@@ -144,7 +144,7 @@ def _mine_file(writer: Writer, repo: str, file: File, request: Request, report: 
     with _reading(repo, file, request) as reading, writer.transaction(bulk=True) as connection:
         read = reading.store(connection)
         if not (request.since or request.until):  # a window leaves something to read
-            file_lists.set_mark(connection, repo, request.source, file)
+            file_lists.set_mark(connection, repo, request.source, file.name, file.mark)
     report.items += read.items
     report.comments += read.comments
     report.events += read.events
