@@ -193,7 +193,6 @@ class _Mine:
         about = self.tracker.look_up()
         self.repo = self.report.repo = about.name
         with self.transaction() as connection:
-            create(connection)
             known = "SELECT number FROM items WHERE repo = ? AND deleted_at IS NULL"
             self._known = {number for (number,) in connection.execute(known, [self.repo]).fetchall()}
             self._marks = {kind: _mark(connection, self.repo, kind)[0] for kind in KINDS.values()}
@@ -318,7 +317,6 @@ class _Mine:
         about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
         self.repo = self.report.repo = self.tracker.repo = str(about.get("full_name") or self.repo)
         with self.transaction() as connection:
-            create(connection)
             mark, onward = _mark(connection, self.repo, "rest")
             held = sum(count for _, count in connection.execute(_HELD, [self.repo]).fetchall())
         # by id: what comes of a redirect to a new name has lost what was asked for
@@ -365,8 +363,6 @@ class _Mine:
     def these_by_rest(self, numbers: Sequence[int]) -> Iterator[None]:
         """Read items with their comments and events by REST."""
         self.report.notes.append("without a token: with comments and events, without files of pull requests")
-        with self.transaction() as connection:
-            create(connection)
         for number in numbers:
             try:
                 item, happened = self._alone(number)
@@ -446,12 +442,6 @@ CREATE OR REPLACE TEMP TABLE found AS
 SELECT unnest($1::INTEGER[]) AS number, unnest($2::VARCHAR[]) AS state, unnest($3::VARCHAR[]) AS kind,
        unnest($4::TIMESTAMP[]) AS updated_at, unnest($5::INTEGER[]) AS comments, unnest($6::VARCHAR[]) AS reason
 """
-
-
-def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables of a mine where they are missing."""
-    raw.create(connection)
-    connection.execute(raw.text_of("listed.sql"))
 
 
 def _batches(entries: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
