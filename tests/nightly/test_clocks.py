@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +13,13 @@ from servers.github import GitHub, filled
 from support import rest, rows, snapshot
 from torch_embers.mine import runner
 from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.normalize import now_utc
+from torch_embers.run import shipped
 from torch_embers.store.store import Store
+from torch_embers.study import samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import tzinfo
     from pathlib import Path
 
 REPO = "alice/bugs"
@@ -28,13 +30,15 @@ YEARS_AGO, YEARS_AHEAD = timedelta(days=-2_000), timedelta(days=2_000)
 def clock(off: timedelta) -> Iterator[None]:
     """Run with a clock that is wrong by so much."""
 
-    def shown() -> str:
-        return (datetime.now(UTC) + off).isoformat().replace("+00:00", "Z")
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + off
 
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
-            if name.startswith("torch_embers.") and getattr(module, "now_utc", None) is now_utc:
-                patch.setattr(module, "now_utc", shown)
+            if name.startswith("torch_embers.") and getattr(module, "datetime", None) is datetime:
+                patch.setattr(module, "datetime", Clock)
         yield
 
 
@@ -74,3 +78,15 @@ def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
     assert rows(database, f"SELECT * FROM comments WHERE comment_id = '{gone['id']}'") == []
     runner.replay(Store(database))
     assert differing(database, fresh) == {}
+
+
+@pytest.mark.parametrize("off", [2 * YEARS_AGO, YEARS_AHEAD])
+def test_shipped_data_are_read_whatever_the_clock_says(database: Path, tmp_path: Path, off: timedelta) -> None:
+    fresh = tmp_path / "fresh.duckdb"
+    runner.mine_catalog(Store(fresh), "pytorch/pytorch")
+    with clock(off):
+        runner.mine_catalog(Store(database), "pytorch/pytorch")
+        assert differing(database, fresh) == {}
+        assert shipped.refresh(Store(database))
+        plan = samples.load()
+    assert plan.paper == samples.load().paper

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from helpers.gitlog import Repository
 from support import rows, snapshot
+from torch_embers.errors import InputError
 from torch_embers.mine import runner
 from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.mine.git.git_records import moment
+from torch_embers.mine.git import gitlog
 from torch_embers.mine.git.gitlog import GitSource
+from torch_embers.mine.git.gitrepo import moment
 from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 REPO = "alice/bugs"
@@ -116,23 +120,12 @@ def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(clone: R
     assert rows(database, asked) == [("Open", "open", None, None, None, None)]
 
 
-def test_every_window_of_a_clone_is_read_again(clone: Repository, database: Path) -> None:
-    mine(clone, database)
-    early = GitSource(REPO, clone.path, until="2030-01-01")
-    runner.mine(Store(database), early)
-    merge(clone)
-    report = runner.mine(Store(database), GitSource(REPO, clone.path, until="2030-01-01"))
-    assert any("read from its beginning; mine its other windows" in note for note in report.notes)
-    mine(clone, database)
-    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7}
-
-
-def test_a_main_line_that_goes_on_is_not_read_again(clone: Repository, database: Path) -> None:
+def test_a_clone_that_goes_on_replaces_its_page(clone: Repository, database: Path) -> None:
     merge(clone)
     mine(clone, database)
     clone.commit("Three (#8)")
     mine(clone, database)
-    assert rows(database, "SELECT count(*) FROM raw_pages WHERE kind = 'git.restart'") == [(0,)]
+    assert rows(database, "SELECT count(*) FROM raw_pages WHERE kind = 'git.history'") == [(1,)]
     assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7, 8}
 
 
@@ -149,6 +142,35 @@ def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its
     merge(clone)
     mine(clone, database)
     assert [rows(database, query) for query in asked] == known
+
+
+def test_a_clone_that_cannot_be_read_to_its_end_changes_nothing(
+    clone: Repository, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine(clone, database)
+    known = snapshot(database)
+    merge(clone)
+    monkeypatch.setattr(gitlog, "COMMITS_PER_PAGE", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(GitSource, "_page", once(GitSource._page))
+        with pytest.raises(InputError, match="ends here"):
+            mine(clone, database)
+    assert snapshot(database) == known
+    mine(clone, database)
+    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7}
+    assert_as_fresh(database, database)
+
+
+def once(work: Callable[..., Batch]) -> Callable[..., Batch]:
+    """What works the first time only."""
+    calls = count()
+
+    def called(*arguments: Any) -> Batch:
+        if next(calls):
+            raise InputError("it ends here")
+        return work(*arguments)
+
+    return called
 
 
 @pytest.mark.parametrize("second", ["clone", "file"])

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
-from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError, NotReachableError
 from torch_embers.json_output import print_json
 
@@ -67,7 +67,7 @@ def mine(
     request = plan.Request(
         source=source,
         paths=tuple(paths or ()),
-        since=since,
+        since=None if fix_tests else since,  # of a clone, it bounds the fixes
         until=until,
         state=state,
         labels=tuple(label or ()),
@@ -142,12 +142,12 @@ def chain(
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, fixes or supersedes an item."""
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.link.chain import as_mapping, render
     from torch_embers.link.graph import chain_of
     from torch_embers.normalize import item_named
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     tree = chain_of(store_at(wanted.database), *item_named(item, wanted.repo))
     if json:
         print_json(as_mapping(tree))

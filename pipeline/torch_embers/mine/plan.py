@@ -118,7 +118,7 @@ def refuse_unusable(kind: str, request: Request) -> None:
         "--check-numbers": request.check_numbers,
     }
     bounds = {"--since": request.since is not None, "--until": request.until is not None}
-    if kind in ("jsonl", "catalog"):
+    if kind in ("jsonl", "git", "catalog"):
         given |= bounds
     if kind not in (*FILES, "catalog"):
         given = {}
@@ -168,7 +168,7 @@ def _file_source(kind: str, request: Request, wanted: Scope) -> Source:
         return ArchiveSource(wanted.repo, list(request.paths), wanted.since, wanted.until)
     if len(request.paths) != 1:
         raise InputError("--source git takes one path: the folder of the clone")
-    return GitSource(wanted.repo, Path(request.paths[0]), wanted.since, wanted.until)
+    return GitSource(wanted.repo, Path(request.paths[0]))
 
 
 def _client(settings: Settings, budget: int | None) -> GitHubClient:
@@ -233,6 +233,8 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
         with progress_of(None) as progress:
             yield runner.mine(store, _file_source(kind, request, wanted), progress=progress)
         return
+    if kind == "catalog" and settings.repo != DEFAULT_REPO:
+        raise InputError(f"--source catalog holds bugs of {DEFAULT_REPO} and nothing of {settings.repo}")
     if kind == "catalog" or (kind == "auto" and settings.repo == DEFAULT_REPO):
         with progress_of(None) as progress:
             yield runner.mine_catalog(store, DEFAULT_REPO, progress, link=kind == "catalog")

@@ -176,7 +176,6 @@ READERS: Mapping[str, Callable[[Page], Batch]] = {
     catalog.DISPOSITIONS_KIND: catalog.read_dispositions,
     git_records.LOG_KIND: git_records.read_git_log,
     git_records.HISTORY_KIND: git_records.read_git_log,
-    git_records.RESTART_KIND: git_records.read_restart,
     gitsizes.SIZES_KIND: gitsizes.read_code_size,
     jsonl.KIND: jsonl.read_jsonl,
 }

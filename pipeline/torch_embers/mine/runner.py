@@ -13,6 +13,8 @@ from torch_embers.errors import EmbersError, ShortListingError, StoreMissingErro
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.mine import readers
 from torch_embers.mine.files.catalog import CatalogSource
+from torch_embers.mine.git.git_records import HISTORY_KIND
+from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.mine.github import identity
 from torch_embers.mine.github.cursor import Sweep, dump
 from torch_embers.mine.github.graphql import GraphqlSource
@@ -175,14 +177,24 @@ def _gathered(first: Prepared, waiting: queue.Queue[Prepared | _End]) -> tuple[P
     return merged, None
 
 
-def _drain(writer: Writer, batches: Iterator[Batch], report: Report, progress: Progress) -> None:
-    for batch in ahead(writer.prepare(batch) for batch in batches):
+def _drain(
+    writer: Writer, batches: Iterator[Batch], report: Report, progress: Progress, *, at_once: bool = False
+) -> None:
+    prepared = (writer.prepare(batch) for batch in batches)
+    for batch in [_joined(writer, prepared)] if at_once else ahead(prepared):
         if batch.outdated:
             for rows in kept_histories(Store(writer.path), batch.outdated):
                 batch.keep(writer.prepare(rows))
         writer.commit(batch)
         report.add(batch)
         progress.advanced(batch.count("items") + batch.count("commits"))
+
+
+def _joined(writer: Writer, batches: Iterator[Prepared]) -> Prepared:
+    whole = writer.prepare(Batch())
+    for batch in batches:
+        whole.extend(batch)
+    return whole
 
 
 _HELD = """
@@ -236,7 +248,8 @@ def _mine_and_check(
     if isinstance(live, LiveSource):
         identity.settle(store, writer, live)
     for attempt in range(1, END_TRIES + 1):
-        _drain(writer, source.batches(store.cursors(source.repo, source.name)), report, progress)
+        batches = source.batches(store.cursors(source.repo, source.name))
+        _drain(writer, batches, report, progress, at_once=isinstance(source, GitSource))
         report.repo = source.repo
         _read_waiting(store, writer, source, report, progress)
         if isinstance(source, RestSource) and source.all_comments:
@@ -356,6 +369,9 @@ def replay(store: Store, *, progress: Progress | None = None, link: bool = True)
             batch = Batch()
             for page in pages:
                 batch.extend(readers.read(page))
+                if page.kind == HISTORY_KIND:  # a clone is one transaction of many pages
+                    yield batch
+                    batch = Batch()
             yield batch
 
     with store.writer("embers mine --replay") as writer:

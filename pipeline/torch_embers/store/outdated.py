@@ -1,8 +1,7 @@
-"""Rows of a source that is read from its beginning, because it understands what it read before otherwise now.
+"""Rows and raw pages of a source that is read whole each time.
 
-A clone whose checked-out branch changes is such a source: a commit that seemed to stand on the main line, and so to
-have landed a pull request, stands in a merged branch now. Its old rows would stay beside the new ones. Raw pages stay;
-a replay meets the same note at the same place.
+A clone is such a source: when another branch is checked out, a commit that seemed to stand on the main line, and so to
+have landed a pull request, stands in a merged branch. Its old rows would stay beside the new ones.
 
 What git alone knew of an item goes with its row. A tracker's row gives back the values that came from git, which their
 stamps tell: that the tracker says the same is no reason to take its own values away.
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_embers.store import sql
+from torch_embers.store import renames, sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +56,9 @@ _MARK_AS_UNREAD = """
 UPDATE link_scans SET content_hash = '' FROM unread
 WHERE link_scans.repo = unread.repo AND link_scans.origin = unread.origin AND link_scans.id = unread.id
 """
+_FORGET_PAGES = (
+    "DELETE FROM raw_pages USING gone WHERE raw_pages.page_id = gone.page_id AND mined_as IN (SELECT unnest(?))"
+)
 _TABLES = {
     **dict.fromkeys(("components", "items", "commits", "commit_files", "pull_files"), "repo = $repo"),
     "links": "$repo IN (repo, target_repo)",
@@ -69,8 +71,9 @@ A release's lines of code do not depend on the branch.
 
 
 def forget(connection: duckdb.DuckDBPyConnection, outdated: Iterable[Outdated]) -> None:
-    """Delete the rows that come from these pages; inside the transaction that begins the new reading."""
+    """Delete these pages and the rows that come from them; inside the transaction that writes the new reading."""
     for pages in outdated:
+        names = [pages.repo, *(old for old, name in renames.former(connection).items() if name == pages.repo)]
         given = {"source": pages.source, "kinds": list(pages.kinds), "requests": pages.requests}
         connection.execute(_GONE, given)
         for statement in _STATEMENTS:
@@ -79,5 +82,6 @@ def forget(connection: duckdb.DuckDBPyConnection, outdated: Iterable[Outdated]) 
         for table, own in _TABLES.items():
             of_page = f"{table}.page_id = gone.page_id"
             connection.execute(f"DELETE FROM {table} USING gone WHERE {of_page} AND {own}", {"repo": pages.repo})
+        connection.execute(_FORGET_PAGES, [names])
         connection.execute("DROP TABLE unread")
         connection.execute("DROP TABLE gone")

@@ -106,6 +106,15 @@ class Store:
         with writer(self.path, purpose) as held:
             yield held
 
+    def repository(self) -> str:
+        """The only repository of which the database has items; PyTorch's where it has none, or of several."""
+        from torch_embers.settings import DEFAULT_REPO
+
+        if not self.exists():
+            return DEFAULT_REPO
+        with self.read() as connection:
+            return repository_of(connection)
+
     def cursors(self, repo: str, source: str) -> dict[str, str]:
         """Saved cursors (JSON text) by stream; empty for a new database."""
         if not self.exists():
@@ -166,6 +175,13 @@ class Store:
                 ).fetchall()
             for page in _pages_of(rows):
                 yield place, page
+
+
+def repository_of(connection: duckdb.DuckDBPyConnection) -> str:
+    """The same of an open database."""
+    from torch_embers.settings import only_repository  # takes pydantic, which most readers do without
+
+    return only_repository(name for (name,) in connection.execute("SELECT DISTINCT repo FROM items").fetchall())
 
 
 def _pages_of(rows: Iterable[tuple[Any, ...]]) -> Iterator[Page]:

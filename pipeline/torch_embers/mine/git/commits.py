@@ -48,7 +48,10 @@ FOREIGN: Line = "foreign"
 _SUBJECT_NUMBER = re.compile(r"\(#(\d{1,10})\)\s*$", re.ASCII)
 _TWO_NUMBERS = re.compile(r"\(#\d{1,10}\)\s{0,3}\(#\d{1,10}\)\s*$", re.ASCII)
 _PICKED = re.compile(r"\[[^\]\n]{0,40}(?:cherry[- ]?pick|release|v?\d{1,2}\.\d{1,2})", re.ASCII | re.IGNORECASE)
-_MERGE_SUBJECT = re.compile(r"Merge pull request #(\d{1,10}) from ", re.ASCII)
+_MERGE_SUBJECT = re.compile(r"(?:Merge pull request|Auto merge of|Merge(?: PR)?) #(\d{1,10})\b", re.ASCII)
+"""GitHub's own button, and the bots bors and homu."""
+_MERGES_LINE = re.compile(r"^Merges #(\d{1,10})\b", re.ASCII | re.MULTILINE)
+"""What people write below "Merge branch 'x' of 'address'"."""
 _RESOLVED = re.compile(
     r"^(?:Pull Request resolved|Pull-Request(?:-resolved)?):\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
@@ -122,7 +125,8 @@ def pull_number(
     Returns:
         The number of "Pull Request resolved:" (ghstack: "Pull-Request:") of this repository: the one that also ends the
         subject, else the last. Without such a line the number that ends the subject, or that of "Merge pull request
-        #n". The number within a quoted title ('Revert "x (#1)"') is another commit's.
+        #n", or of a line "Merges #n" below "Merge branch". The number within a quoted title ('Revert "x (#1)"') is
+        another commit's.
     """
     if line in (BRANCH, FOREIGN):
         return None
@@ -131,7 +135,7 @@ def pull_number(
     own = [number for place, number in resolved if place.lower() == repo.lower()]
     if own:
         return _bounded(int(ending[1] if ending and ending[1] in own else own[-1]))
-    if match := _MERGE_SUBJECT.match(subject):
+    if match := _MERGE_SUBJECT.match(subject) or (subject.startswith("Merge ") and _MERGES_LINE.search(message)):
         return _bounded(int(match[1]))
     if ending is None or resolved or _is_too_old(repo, int(ending[1]), committed_at):
         return None
@@ -185,6 +189,8 @@ def title_and_body(subject: str, message: str) -> tuple[str | None, str]:
     if _MERGE_SUBJECT.match(subject):
         title, _, body = body.partition("\n")
         return title.strip() or None, body.strip("\n")
+    if subject.startswith("Merge ") and _MERGES_LINE.search(body):
+        return None, body  # the subject names branches
     return _SUBJECT_NUMBER.sub("", subject).rstrip(), body
 
 
@@ -192,8 +198,8 @@ def add_commit(batch: Batch, commit: Landed, stamp: Mapping[str, Any]) -> None:
     """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
     stamp = {**stamp, "source": SOURCE}
     number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
-    files = commit.files
-    own_files = () if commit.is_merge or files is None else files  # a merge repeats the files of its branch
+    # what a merge into a branch brings has landed elsewhere: it has no files of its own
+    files = () if commit.is_merge and commit.line in (BRANCH, FOREIGN) else commit.files
     batch.commits.append(
         Commit(
             commit.repo,
@@ -209,7 +215,7 @@ def add_commit(batch: Batch, commit: Landed, stamp: Mapping[str, Any]) -> None:
             **stamp,
         )
     )
-    batch.commit_files += [CommitFile(commit.repo, commit.sha, *file, **stamp) for file in own_files]
+    batch.commit_files += [CommitFile(commit.repo, commit.sha, *file, **stamp) for file in files or ()]
     if commit.line != FOREIGN:
         batch.items += _items(commit, number, stamp)
     if number is not None and _landed_here(commit):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, Change, Landed, add_commit
-from torch_embers.mine.git.gitrepo import path_text
+from torch_embers.mine.git.gitrepo import moment, path_text
 from torch_embers.mine.pages import reject
 from torch_embers.normalize import clean_text
-from torch_embers.store.records import Batch, Outdated, Page
+from torch_embers.store.records import Batch, Page
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 LOG_KIND = "git.log"
 """Pages of older releases: line counts alone, nothing about the place of a commit in the history."""
 HISTORY_KIND = "git.history"
-"""A header, then ``git log -z --raw``, with ``--numstat`` for the commits whose contents are there."""
-RESTART_KIND = "git.restart"
-"""A note that a clone is read from its beginning, because its commits stand elsewhere in the history now."""
+"""A header, then ``git log -z --raw``; pages of older releases have ``--numstat``, too."""
 FIELDS = ("%H", "%P", "%an", "%at", "%ct", "%s", "%B")
 SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _RAW = re.compile(rb"\n?:\d{6} \d{6} [0-9a-f]{40,64} [0-9a-f]{40,64} ([A-Z])\d{0,3}")
@@ -67,12 +64,6 @@ def read_git_log(page: Page) -> Batch:
     return batch
 
 
-def read_restart(page: Page) -> Batch:
-    """Read the note about a clone that is read again: {"requests": how those of its pages begin}."""
-    requests = json.loads(page.body)["requests"]
-    return Batch(outdated=[Outdated(page.repo, page.source, (LOG_KIND, HISTORY_KIND), requests, page.page_id)])
-
-
 def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None) -> Landed:
     return Landed(
         repo,
@@ -110,14 +101,6 @@ def _files(tokens: Sequence[bytes], place: int) -> tuple[list[Change], int]:
 
 def _lines(raw: bytes) -> int | None:
     return None if raw == b"-" else min(int(raw), LARGEST)
-
-
-def moment(seconds: bytes) -> str | None:
-    """Time of git (seconds since 1970) as ISO text in UTC; ``None`` where it is none."""
-    try:
-        return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _prose(raw: bytes) -> str:

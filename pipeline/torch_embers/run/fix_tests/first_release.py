@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from packaging.version import Version
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.fix_commits import contents
-from torch_embers.mine.git.git_records import moment
-from torch_embers.mine.git.gitrepo import MissingObjectError
+from torch_embers.mine.git.gitrepo import MissingObjectError, moment
+from torch_embers.run.fix_tests.fix_commits import contents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

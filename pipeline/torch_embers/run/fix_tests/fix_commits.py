@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.errors import InputError
 from torch_embers.mine.git.commits import fixed_numbers, may_fix, pull_number
-from torch_embers.mine.git.git_records import moment
-from torch_embers.mine.git.gitrepo import MissingObjectError, path_text
+from torch_embers.mine.git.gitrepo import MissingObjectError, moment, path_text
 from torch_embers.normalize import clean_text
 
 if TYPE_CHECKING:
