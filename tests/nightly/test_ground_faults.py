@@ -90,7 +90,9 @@ def test_a_mine_under_a_fault_ends_equal_or_says_why_not(
     if said:
         server.restore()
         assert not ends(database, server.url)
-    assert stored(database) == stored(whole)
+    tables = stored(whole).keys() - ({"stated_links"} if name == "forbidden" else set())  # a note tells what is hidden
+    found, wanted = stored(database), stored(whole)
+    assert {table: found[table] for table in tables} == {table: wanted[table] for table in tables}
 
 
 @pytest.mark.parametrize("name", sorted(OF_REST | {name for name, entry in FAULTS.items() if entry.get("list")}))
