@@ -379,7 +379,7 @@ class Tracker:
                 followed.add(after)
                 more = self._more(name, node["number"], after, followed)
                 part["nodes"] += more["nodes"]
-                part["pageInfo"] = more["pageInfo"]
+                part |= {key: more[key] for key in ("pageInfo", "totalCount") if key in more}
 
     def _more(self, name: str, number: int, after: str, followed: Collection[str]) -> Json:
         place = ["repository", "issueOrPullRequest"]
