@@ -144,6 +144,8 @@ class _Mine:
         finally:
             self.report.seconds = time.monotonic() - began
             self.report.notes += [*self.tracker.notes, *self.api.notes]
+            if hidden := self.tracker.hidden:
+                self.report.notes.append(f"{len(hidden)} parts of items are hidden from this token: {hidden[0]} ...")
         lasting = self._still_failing()
         fresh = self.report.failed.keys() - lasting
         if fresh and not self.report.stopped:
