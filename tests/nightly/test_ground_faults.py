@@ -61,15 +61,13 @@ def whole(server: GitHub, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ends(database: Path, url: str, **given: Any) -> str:
-    """What a mine says that it lacks."""
+    """What a mine says that it lacks: one clean line."""
     try:
-        report = mined(database, url, patience=PATIENCE, **given)
+        said = mined(database, url, patience=PATIENCE, **given).stopped
     except EmbersError as error:
-        assert str(error)
-        assert "\n" not in str(error)
-        assert "Traceback" not in str(error)
-        return str(error)
-    return report.stopped
+        said = str(error) or "an error without words\n"
+    assert "\n" not in said
+    return said
 
 
 @pytest.mark.parametrize("times", [1, 10_000])
@@ -90,7 +88,11 @@ def test_a_mine_under_a_fault_ends_equal_or_says_why_not(
     if said:
         server.restore()
         assert not ends(database, server.url)
-    assert stored(database) == stored(whole)
+    found, wanted = stored(database), stored(whole)
+    # a note tells what is hidden; a count that GitHub repeats is what it says
+    differing = {"forbidden": "stated_links", "miscounted": "items"}.get(name)
+    tables = wanted.keys() - {differing}
+    assert {table: found[table] for table in tables} == {table: wanted[table] for table in tables}
 
 
 @pytest.mark.parametrize("name", sorted(OF_REST | {name for name, entry in FAULTS.items() if entry.get("list")}))

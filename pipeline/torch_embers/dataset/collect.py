@@ -58,7 +58,7 @@ def collect(store: Store) -> Content:
         InputError: the database is empty, or of an older embers.
     """
     with store.read() as connection:
-        version = schema.require_latest(connection, store.path)
+        version = schema.require_ours(connection, store.path)
         if not connection.execute("SELECT 1 FROM items WHERE deleted_at IS NULL LIMIT 1").fetchall():
             raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
     known = answers.rows(store)

@@ -316,7 +316,7 @@ class GitHubApi:
             return read(headers, data, at)
         except GithubException as error:
             self._reached = True
-            return self._refusal(error, token)
+            return self._refusal(error, token, request)
         except _SpentError as spent:
             token.remaining = 0
             token.usable_at = max(token.usable_at, time.monotonic() + 1)
@@ -347,7 +347,7 @@ class GitHubApi:
             self._wait(left, "what GitHub allows in an hour is used up")
         return first
 
-    def _refusal(self, error: GithubException, token: _Token) -> _Again:
+    def _refusal(self, error: GithubException, token: _Token, request: _Request) -> _Again:
         """What to do about an answer that refuses a request.
 
         Raises:
@@ -355,7 +355,7 @@ class GitHubApi:
         """
         message = error.data.get("message") if isinstance(error.data, dict) else None
         reason = self.hidden(str(message or f"HTTP {error.status}"))
-        if error.status in (404, 410):
+        if error.status in (404, 410) and request.body is None:  # the address of queries is always there
             raise NotFoundError(reason) from error
         if error.status == 401:
             token.refused = reason
@@ -367,7 +367,7 @@ class GitHubApi:
             return _Again(reason, is_free=True)
         if error.status == 429 or isinstance(error, RateLimitExceededException):
             return _Again(reason, is_limit=True, seconds=_number(error.headers or {}, "retry-after"))
-        if error.status < 500 and error.status != 408:
+        if error.status < 500 and error.status not in (404, 408, 410):
             raise SourceError(f"{self.api_url}: {reason} (HTTP {error.status})") from error
         return _Again(reason)
 

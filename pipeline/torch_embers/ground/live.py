@@ -32,7 +32,7 @@ from torch_embers.ground.tracker import (
 )
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
-from torch_embers.store import renames
+from torch_embers.store import renames, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -154,6 +154,8 @@ class _Mine:
         finally:
             self.report.seconds = time.monotonic() - began
             self.report.notes += [*self.tracker.notes, *self.api.notes]
+            if hidden := self.tracker.hidden:
+                self.report.notes.append(f"{len(hidden)} parts of items are hidden from this token: {hidden[0]} ...")
         lasting = self._still_failing()
         fresh = self.report.failed.keys() - lasting
         if fresh and not self.report.stopped:
@@ -224,13 +226,16 @@ class _Mine:
             return
         with self.transaction() as connection:
             known = renames.present(connection)
-        seen = [(other, self._present_name(other, name), name) for other, held in known.items()
-                if held == name and other != repo_id]  # fmt: skip
+        others = [other for other, held in known.items() if held == name and other != repo_id]
+        seen = [(other, self._present_name(other, name), name) for other in others]
         if known.get(repo_id) != name or asked_as != name:
             seen.append((repo_id, name, asked_as))
         if seen:
+            made = {"source": self.report.source, "fetched_at": naive_utc()}
+            found = [dict(zip(("repo_id", "full_name", "asked_as"), one, strict=True)) | made for one in seen]
             with self.transaction() as connection:
-                renames.apply(connection, seen, self.report.source, naive_utc())
+                renames.apply(connection, found)
+                rows.append(connection, "repositories", found)
 
     def _present_name(self, repo_id: int, taken: str) -> str:
         try:

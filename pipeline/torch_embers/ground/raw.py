@@ -66,11 +66,6 @@ def text_of(name: str) -> str:
     return resources.package_file("ground", name).read_text(encoding="utf-8")
 
 
-def create(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make the table ``raw`` where it is missing."""
-    connection.execute(text_of("raw.sql"))
-
-
 def put(connection: duckdb.DuckDBPyConnection, objects: Iterable[Said]) -> int:
     """Store objects inside the caller's transaction; what was said before is only marked as read again.
 
@@ -103,7 +98,7 @@ def derive(
     """Make the derived rows of these items anew, inside the caller's transaction.
 
     Args:
-        connection: with the table ``raw`` (``create``).
+        connection: to a database of embers.
         repo: of the items.
         numbers: of all items that were told of since they were last derived.
         tables: ``OF_TRACKER``, with ``OF_READERS`` where the catalog was read.

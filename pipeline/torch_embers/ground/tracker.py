@@ -137,6 +137,8 @@ class Tracker:
     sizes: dict[str, int] = field(default_factory=dict)
     """Numbers of a query that the server answers now, by query; they grow back."""
     notes: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+    """Parts of items that this token may not see, with the reason."""
     _lacking: set[str] = field(default_factory=set)
 
     # -- which numbers there are ------------------------------------------------------------------------------
@@ -307,7 +309,14 @@ class Tracker:
             return Absent(number, answer.at)
         if self._is_elsewhere(node, number):
             return Absent(number, answer.at, f"{_of(node.get('repository'), 'nameWithOwner')}#{node['number']}")
-        return _Found(_without_hidden(node, answer, number), answer.at)
+        return _Found(self._without_hidden(node, answer, number), answer.at)
+
+    def _without_hidden(self, node: Json, answer: Answer, number: int) -> Json:
+        """The node without those null fields that an error explains: they are unknown, not empty."""
+        reasons = {name: _hiding(answer, ["repository", f"n{number}", name]) for name in node if node[name] is None}
+        hidden = {name: reason for name, reason in reasons.items() if reason}
+        self.hidden += [f"{name} of #{number} ({reason})" for name, reason in hidden.items()]
+        return {name: value for name, value in node.items() if name not in hidden}
 
     def _ask_each(self, name: str, batch: list[tuple[int, str]], lines: dict[str, str]) -> Answer:
         def check(answer: Answer) -> str | None:
@@ -369,7 +378,7 @@ class Tracker:
                 followed.add(after)
                 more = self._more(name, node["number"], after, followed)
                 part["nodes"] += more["nodes"]
-                part["pageInfo"] = more["pageInfo"]
+                part |= {key: more[key] for key in ("pageInfo", "totalCount") if key in more}
 
     def _more(self, name: str, number: int, after: str, followed: Collection[str]) -> Json:
         place = ["repository", "issueOrPullRequest"]
@@ -522,15 +531,6 @@ def _onward(connection: object) -> str | None:
 def _seen(node: Json) -> Seen:
     count = _of(node.get("comments"), "totalCount")
     return Seen(node["number"], KINDS[node["__typename"]], node["updatedAt"], count if isinstance(count, int) else -1)
-
-
-def _without_hidden(node: Json, answer: Answer, number: int) -> Json:
-    """The node without those null fields that an error explains: they are unknown, not empty."""
-    return {
-        name: value
-        for name, value in node.items()
-        if value is not None or not _hiding(answer, ["repository", f"n{number}", name])
-    }
 
 
 def said(repo: str, node: Json, at: datetime) -> list[Said]:

@@ -89,7 +89,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
     reports = answered(store)
     repo = store.repository()
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
         known = Source(
             items=_ask(connection, "items", strong=strong),

@@ -142,7 +142,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     """Of every item of which anything ran, or that is called a duplicate: what decides its answer, and the answer."""
     verdicts_of_all = entries(store)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         everything = {"repo": None, "number": None}
         cases, statuses, fix_tests, bisections = (
             _by_item(_ask(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
@@ -240,7 +240,7 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
         InputError: it is not in the database.
     """
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
 
         def ask(query: str) -> list[Row]:
             return _ask(connection, query, {"repo": repo, "number": number})

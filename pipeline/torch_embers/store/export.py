@@ -76,7 +76,7 @@ def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABL
     except OSError as error:
         raise InputError(f"--to {folder}: {error.strerror}") from error
     with store.read(folder=folder) as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return [_write(connection, table, folder / f"{table}.{form}", FORMATS[form]) for table in tables]
 
 

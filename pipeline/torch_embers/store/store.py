@@ -78,7 +78,7 @@ class Store:
             try:
                 yield connection
             except duckdb.CatalogException as error:
-                schema.require_latest(connection, self.path)  # a missing table says less than the reason
+                schema.require_ours(connection, self.path)  # a missing table says less than the reason
                 raise explain(error, self.path) from error
             except duckdb.Error as error:
                 raise explain(error, self.path) from error

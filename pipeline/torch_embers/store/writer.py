@@ -265,7 +265,7 @@ def create(path: Path) -> None:
     except OSError as error:
         raise StoreError(f"{error.filename} is in the way of {path}: move it away ({error.strerror})") from error
     with Writer(unfinished).transaction() as connection:
-        schema.upgrade(connection, now_utc(), __version__)
+        schema.make(connection, now_utc(), __version__)
         views.refresh(connection)
     unfinished.replace(path)
 
@@ -282,7 +282,8 @@ def writer(path: Path, purpose: str) -> Iterator[Writer]:
             create(path)
         made = Writer(path)
         with made.transaction() as connection:
-            schema.upgrade(connection, now_utc(), __version__)
+            if not schema.file_version(connection):
+                schema.make(connection, now_utc(), __version__)
             views.refresh(connection)
             made.count_unmerged(connection)
         yield made

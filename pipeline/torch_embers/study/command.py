@@ -72,7 +72,7 @@ def counted(store: Store, as_of: date | None = None) -> Study:
     """
     plan = samples.load(as_of)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return make(connection, plan)
 
 
@@ -85,7 +85,7 @@ def counted_with_claims(store: Store, as_of: date | None = None) -> tuple[Study,
     """
     plan = samples.load(as_of)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return make(connection, plan), verdicts.evaluate(connection, definitions.load())
 
 

@@ -67,8 +67,7 @@ FORMS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def base() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"threads": 1}) as connection:
-        schema.upgrade(connection, AT, "test")
-        raw.create(connection)
+        schema.make(connection, AT, "test")
         yield connection
 
 

@@ -37,8 +37,7 @@ FACTS = {
 @pytest.fixture(scope="module")
 def base() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"threads": 1}) as connection:
-        schema.upgrade(connection, READ, "test")
-        raw.create(connection)
+        schema.make(connection, READ, "test")
         yield connection
 
 

@@ -53,7 +53,7 @@ def test_a_number_is_of_the_only_repository(rust: Store, database: Path, monkeyp
     assert settings_at(database, None).repo == "c/d"
     monkeypatch.delenv("EMBERS_REPO")
     assert RUST not in settings_at(database.with_name("none.duckdb"), None).repo
-    assert run_embers("show", 4, "--database", database).code == 0
+    assert run_embers("show", 4, "--database", database).returncode == 0
     with rust.writer("test") as writer, writer.transaction() as connection:
         connection.execute("INSERT INTO items (repo, number, source) VALUES ('a/b', 1, 'jsonl')")
     assert settings_at(database, None).repo == settings.DEFAULT_REPO
@@ -98,4 +98,4 @@ def test_the_study_counts_the_repository_and_compares_no_claim(rust: Store, tmp_
         command.run(rust, ["claims"], tmp_path / "out", None)
     study = command.counted(rust)
     assert rows(rust.path, "SELECT count(*) FROM items") == [(1,)]
-    assert study.table("figure_1").rows == []
+    assert not study.table("figure_1").rows
