@@ -35,7 +35,9 @@ def mine(
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
-    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="for the next hour")] = None,
+    max_wait: Annotated[
+        float | None, typer.Option(help="Longest wait in seconds.", show_default="for the next hour")
+    ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Derive all tables anew from what is stored.")] = False,
     fix_tests: Annotated[
         bool, typer.Option("--fix-tests", help="With --source git: then make scripts of the tests of merged fixes.")
@@ -48,9 +50,9 @@ def mine(
     where none is, and the embedded catalog where GitHub cannot be reached.
     """
     from torch_embers import console, settings
-    from torch_embers.ground import plan
-    from torch_embers.ground import show as mine_show
-    from torch_embers.ground.options import Request
+    from torch_embers.mine import plan
+    from torch_embers.mine import show as mine_show
+    from torch_embers.mine.options import Request
     from torch_embers.normalize import item_of
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store

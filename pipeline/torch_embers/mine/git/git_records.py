@@ -21,9 +21,7 @@ _RAW = re.compile(rb"\n?:\d{6} \d{6} [0-9a-f]{40,64} [0-9a-f]{40,64} ([A-Z])\d{0
 _TWO_PATHS = (b"R", b"C")
 
 
-def read_git_log(
-    body: bytes, repo: str, rows: Rows, lines: Mapping[str, Line], pathless: Collection[str] = ()
-) -> None:
+def read_git_log(body: bytes, repo: str, rows: Rows, lines: Mapping[str, Line], pathless: Collection[str] = ()) -> None:
     """Read what ``git log -z --raw`` printed.
 
     A renamed file stands under its new name.

@@ -18,8 +18,9 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from torch_embers.mine.marks import Mark, marks, set_mark
+
 from torch_embers.errors import InputError
-from torch_embers.ground.file_lists import Mark, marks, set_mark
 from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE, SOURCE, Rows, store
 from torch_embers.mine.git.git_records import FIELDS, SHA, read_git_log
 from torch_embers.mine.git.gitrepo import Clone, MissingObjectError, moment
@@ -82,9 +83,9 @@ def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress
         known = {} if again else marks(connection, repo, SOURCE)
         tags = {} if again else marks(connection, repo, SIZES)
     seen = json.dumps([_head(clone), *_tips(clone)])
-    is_new = known.get(str(clone.path), ("", ""))[1] != seen
+    is_new = known.get(str(clone.path), Mark("", "")).state != seen
     pages = list(history.commits(clone)) if is_new else []
-    sizes = list(history.releases(clone, {name: mark.size for name, mark in tags.items()}))
+    sizes = list(history.releases(clone, {name: mark.state for name, mark in tags.items()}))
     commits = rejects = 0
     if pages or sizes:
         with writer.transaction(bulk=True) as connection:
@@ -97,7 +98,9 @@ def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress
                 rows.append(connection, "code_sizes", counted.rows)
                 set_mark(connection, repo, SIZES, tag.name, Mark(history.at, tag.sha))
                 if counted.pointers:
-                    reason = f"tag {tag.name}: {len(counted.pointers)} source files are Git LFS pointers and count as nothing"
+                    reason = (
+                        f"tag {tag.name}: {len(counted.pointers)} source files are Git LFS pointers and count as nothing"
+                    )
                     reject = {"source": SOURCE, "origin": str(clone.path), "reason": reason, "fetched_at": history.at}
                     rows.append(connection, "rejects", [reject | {"raw": "\n".join(counted.pointers)[:2000]}])
                     rejects += 1

@@ -71,7 +71,8 @@ def counted(files: Iterable[tuple[bytes, bytes]], **of_tag: str | None) -> Count
             lines[one, subcomponent] += int(count)
     keys = ("component", "subcomponent")
     rows = [
-        of_tag | dict(zip(keys, key, strict=True)) | {"files": counts[key], "lines": lines[key]} for key in sorted(counts)
+        of_tag | dict(zip(keys, key, strict=True)) | {"files": counts[key], "lines": lines[key]}
+        for key in sorted(counts)
     ]
     return Counted(rows, pointers)
 
