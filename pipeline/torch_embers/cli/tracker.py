@@ -97,7 +97,6 @@ def mine(
 
 
 def status(
-    verbose: Annotated[bool, typer.Option("--verbose", help="Also print the cursors of the sources.")] = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -109,7 +108,7 @@ def status(
     if json:
         print_json(read)
     else:
-        store_show.print_status(read, verbose=verbose)
+        store_show.print_status(read)
 
 
 def export(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VERSION = 100
-"""What schema.sql describes. Versions below came about by migrations; what is the user's own is taken over from them."""
+"""What schema.sql describes; from files of lower versions what is the user's own is taken over."""
 _FILES = ("schema.sql", "closings.sql")
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+)", re.MULTILINE)
 _OF_CANDIDATES = ("signals", "judged_items", "candidates", "funnel")
@@ -103,7 +103,7 @@ def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     if version < VERSION:
         raise StoreVersionError(
             f"{path} is of an older embers (schema version {version}, now {VERSION}): "
-            f"`embers mine --take-over {path} --database NEW.duckdb` makes a new file with its runs, verdicts and labels"
+            f"`embers mine --take-over {path} --database NEW.duckdb` brings its runs, verdicts and labels along"
         )
 
 
