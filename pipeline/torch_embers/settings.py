@@ -37,7 +37,9 @@ class Settings(BaseModel):
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
     allow_http: bool = Field(default=False, description="Send tokens over plain http to other machines.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
-    max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")
+    max_wait: float | None = Field(
+        None, ge=0, description="Longest wait in seconds; by default 3,700 with a token (its hour), 120 without."
+    )
     timeout: int = Field(30, ge=1, description="Seconds until one request counts as failed.")
     retries: int = Field(6, ge=0, le=50, description="How often a failed request is tried again.")
     backoff: float = Field(1.0, gt=0, description="First pause in seconds before a retry; it doubles each time.")

@@ -39,7 +39,7 @@ def fix_tests(
     """Run the tests of merged fixes on builds and print the yield."""
     from dataclasses import asdict
 
-    from torch_embers.mine.scope import moment
+    from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.fix_tests import command, report, show
     from torch_embers.run.fix_tests.trial import Draw
@@ -63,7 +63,7 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     Raises:
         InputError, StoreError: as of their makers.
     """
-    from torch_embers.mine.scope import moment
+    from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.fix_tests import link, show
 

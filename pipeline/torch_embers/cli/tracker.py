@@ -21,7 +21,7 @@ def mine(
     ] = None,
     repo: RepoOption = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
-    until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
+    until: Annotated[str | None, typer.Option(help="Only items changed until this date (UTC).")] = None,
     state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
     label: Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat for more.")] = None,
     numbers: Annotated[Path | None, typer.Option(help="File with item numbers: mine these, completely.")] = None,
@@ -30,13 +30,15 @@ def mine(
         typer.Option(metavar="NUMBERS|all", help="Read again: these numbers (5,7 or a file), or all in these bounds."),
     ] = None,
     check_numbers: Annotated[
-        bool, typer.Option("--check-numbers", help="Only find items that were deleted, transferred or never seen.")
+        bool, typer.Option("--check-numbers", help="Ask of every number whether it is still there, not only of some.")
     ] = False,
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
-    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="120")] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
+    max_wait: Annotated[
+        float | None, typer.Option(help="Longest wait in seconds.", show_default="for the next hour")
+    ] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Derive all tables anew from what is stored.")] = False,
     fix_tests: Annotated[
         bool, typer.Option("--fix-tests", help="With --source git: then make scripts of the tests of merged fixes.")
     ] = False,
@@ -50,6 +52,7 @@ def mine(
     from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
+    from torch_embers.mine.options import Request
     from torch_embers.normalize import item_of
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
@@ -64,7 +67,7 @@ def mine(
         repo = named[0][0]
         wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
         paths, refresh = None, ",".join(str(number) for _, number in named)
-    request = plan.Request(
+    request = Request(
         source=source,
         paths=tuple(paths or ()),
         since=None if fix_tests else since,  # of a clone, it bounds the fixes
@@ -77,15 +80,17 @@ def mine(
         budget=budget,
         replay=replay,
     )
+    found_in = wanted.repo
     for report in plan.run(wanted, request, mine_show.MineProgress):
+        found_in = report.repo
         mine_show.print_report(report)
         if not shipped_mark.is_current(Store(wanted.database)):
             from torch_embers.run import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
                 console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
-    if missing := plan.not_stored(Store(wanted.database), wanted.repo, [number for _, number in named]):
-        raise NotReachableError(f"{wanted.repo}#{missing[0]} was not fetched: the lines above say why")
+    if missing := plan.not_stored(Store(wanted.database), found_in, [number for _, number in named]):
+        raise NotReachableError(f"{found_in}#{missing[0]} was not fetched: the lines above say why")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")

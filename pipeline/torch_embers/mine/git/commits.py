@@ -11,6 +11,7 @@ source win over it (``store/sql.py``).
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -19,19 +20,21 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
+from torch_embers.mine.raw import Said, part_id
 
 from torch_embers import toml_models
 from torch_embers.link import relations
 from torch_embers.link.messages import own_part
 from torch_embers.link.references import parse
 from torch_embers.link.relations import contains_any
-from torch_embers.store.records import Commit, CommitFile, Item, PullFile
+from torch_embers.mine import raw
+from torch_embers.store import rows
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from torch_embers.store.records import Batch
+    import duckdb
 
 FILE = "history.toml"
 SOURCE = "git"
@@ -194,32 +197,97 @@ def title_and_body(subject: str, message: str) -> tuple[str | None, str]:
     return _SUBJECT_NUMBER.sub("", subject).rstrip(), body
 
 
-def add_commit(batch: Batch, commit: Landed, stamp: Mapping[str, Any]) -> None:
-    """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
-    stamp = {**stamp, "source": SOURCE}
-    number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
-    # what a merge into a branch brings has landed elsewhere: it has no files of its own
-    files = () if commit.is_merge and commit.line in (BRANCH, FOREIGN) else commit.files
-    batch.commits.append(
-        Commit(
-            commit.repo,
-            commit.sha,
-            author=commit.author,
-            authored_at=commit.authored_at,
-            committed_at=commit.committed_at,
-            subject=commit.subject,
-            message=commit.message,
-            pull_number=number,
-            line=commit.line,
-            files=commit.files_total if files is None or commit.files_total is not None else len(files),
-            **stamp,
+class Rows:
+    """What commits say, as rows of ``commits`` and ``commit_files`` and as raw objects of the items that they name."""
+
+    def __init__(self, fetched_at: str) -> None:
+        self.fetched_at = fetched_at
+        self.commits: list[dict[str, Any]] = []
+        self.files: list[dict[str, Any]] = []
+        self.objects: list[Said] = []
+
+    def add(self, commit: Landed) -> None:
+        """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
+        number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
+        # what a merge into a branch brings has landed elsewhere: it has no files of its own
+        files = () if commit.is_merge and commit.line in (BRANCH, FOREIGN) else commit.files
+        made = {"repo": commit.repo, "sha": commit.sha, "source": SOURCE, "fetched_at": self.fetched_at}
+        self.commits.append(
+            made
+            | {
+                "author": commit.author,
+                "authored_at": commit.authored_at,
+                "committed_at": commit.committed_at,
+                "subject": commit.subject,
+                "message": commit.message,
+                "pull_number": number,
+                "line": commit.line,
+                "files": commit.files_total if files is None or commit.files_total is not None else len(files),
+            }
         )
-    )
-    batch.commit_files += [CommitFile(commit.repo, commit.sha, *file, **stamp) for file in files or ()]
-    if commit.line != FOREIGN:
-        batch.items += _items(commit, number, stamp)
-    if number is not None and _landed_here(commit):
-        batch.pull_files += [PullFile(commit.repo, number, *file, **stamp) for file in files or ()]
+        self.files += [made | file._asdict() for file in files or ()]
+        if commit.line != FOREIGN:
+            self._add_items(commit, number)
+        if number is not None and _landed_here(commit):
+            for file in files or ():
+                what = {"changeType": file.change, "additions": file.additions, "deletions": file.deletions}
+                self._say("file", part_id(number, file.path), commit.repo, commit.committed_at, what)
+
+    def _add_items(self, commit: Landed, number: int | None) -> None:
+        if number is not None and _landed_here(commit):
+            title, body = title_and_body(commit.subject, commit.message)
+            landed = {
+                "kind": "pull",
+                "title": title,
+                "body": body,
+                "state": "closed",
+                "merged": True,
+                "merged_at": commit.committed_at,
+                "closed_at": commit.committed_at,
+                "merge_commit_sha": commit.sha,
+            }
+            self._say("item", str(number), commit.repo, commit.committed_at, landed)
+        for fixed in fixed_numbers(commit.repo, commit.subject, commit.message):
+            if fixed != number:
+                self._say("item", str(fixed), commit.repo, None, {"kind": "issue"})
+
+    def _say(self, kind: str, key: str, repo: str, said_at: str | None, what: Mapping[str, Any]) -> None:
+        text = json.dumps(what, separators=(",", ":"))
+        self.objects.append(Said(repo, kind, key, SOURCE, said_at, None, self.fetched_at, text))
+
+
+def store(connection: duckdb.DuckDBPyConnection, repo: str, pages: Iterable[Rows], *, whole: bool) -> int:
+    """Store what commits say and derive their items, inside the caller's transaction.
+
+    Args:
+        connection: the database.
+        repo: of the commits.
+        pages: the commits; each is forgotten once it is stored.
+        whole: they are the whole history, and take the place of what an earlier one said.
+
+    Returns:
+        How many commits came.
+    """
+    if whole:
+        of_history = f"FROM raw WHERE repo = ? AND source = '{SOURCE}'"
+        met = connection.execute(f"SELECT DISTINCT split_part(id, '/', 1)::INTEGER {of_history}", [repo]).fetchall()
+        connection.execute(f"DELETE {of_history}", [repo])
+        for table in ("commits", "commit_files"):
+            connection.execute(f"DELETE FROM {table} WHERE repo = ?", [repo])
+    numbers = {number for (number,) in met} if whole else set[int]()
+    count = 0
+    for page in pages:
+        count += len(page.commits)
+        if not whole:
+            shas = [row["sha"] for row in page.commits]
+            for table in ("commits", "commit_files"):
+                connection.execute(f"DELETE FROM {table} WHERE repo = ? AND sha IN (SELECT unnest(?))", [repo, shas])
+        rows.append(connection, "commits", page.commits)
+        rows.append(connection, "commit_files", page.files)
+        raw.put(connection, page.objects)
+        numbers.update(int(one.id.partition("/")[0]) for one in page.objects)
+    raw.derive(connection, repo, sorted(numbers))
+    return count
 
 
 def _landed_here(commit: Landed) -> bool:
@@ -227,24 +295,3 @@ def _landed_here(commit: Landed) -> bool:
     if commit.line != RELEASE:
         return True
     return bool(_PICKED.match(commit.subject) or _TWO_NUMBERS.search(commit.subject))
-
-
-def _items(commit: Landed, number: int | None, stamp: Mapping[str, Any]) -> Iterator[Item]:
-    if number is not None and _landed_here(commit):
-        title, body = title_and_body(commit.subject, commit.message)
-        yield Item(
-            commit.repo,
-            number,
-            kind="pull",
-            title=title,
-            body=body,
-            state="closed",
-            state_reason="merged",
-            merged_at=commit.committed_at,
-            closed_at=commit.committed_at,
-            merge_sha=commit.sha,
-            **stamp,
-        )
-    for fixed in fixed_numbers(commit.repo, commit.subject, commit.message):
-        if fixed != number:
-            yield Item(commit.repo, fixed, kind="issue", **stamp)

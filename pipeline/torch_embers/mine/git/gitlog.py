@@ -6,8 +6,7 @@ files it changed. Messages are kept whole; the links in them are read later by `
 Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. That changes
 with every branch that is checked out, merged or deleted. So a clone whose HEAD, release branches or tags have changed
 is read whole, and takes the place of all that came from it before, in one transaction.
-The cursor tells clones apart by their folders. One that is not known takes the place of those whose folders are gone:
-it was moved, or cloned anew.
+So does another clone of the same repository.
 
 A clone need not be complete: paths and kinds of change come from trees, and no contents are read for them. One note
 says what was missing.
@@ -15,27 +14,32 @@ says what was missing.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch_embers.mine.marks import Mark, marks, set_mark
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE
-from torch_embers.mine.git.git_records import FIELDS, HISTORY_KIND, LOG_KIND, PATHLESS, SHA, header, read_git_log
+from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE, SOURCE, Rows, store
+from torch_embers.mine.git.git_records import FIELDS, SHA, read_git_log
 from torch_embers.mine.git.gitrepo import Clone, MissingObjectError, moment
-from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, SIZES_KIND, Sizes, read_code_size
-from torch_embers.mine.pages import make_page
-from torch_embers.mine.source import read_cursor, sync_state
-from torch_embers.store.records import Batch, Outdated
+from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, Counted, Sizes, counted
+from torch_embers.normalize import now_utc
+from torch_embers.progress import Silent
+from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from torch_embers.mine.git.commits import Line
+    from torch_embers.progress import Progress
+    from torch_embers.store.writer import Writer
 
-LOG_STREAM = "git"
-SIZES_STREAM = "git.sizes"
-COMMITS_PER_PAGE = 1_000
+SIZES = "git.sizes"
+"""Beside the clone, what was read of it: release tags."""
+COMMITS_AT_ONCE = 1_000
 RELEASE_REFS = (
     "refs/heads/release/**",  # cherry-picks live on release branches only
     "refs/remotes/*/release/**",
@@ -59,81 +63,89 @@ class Ref(NamedTuple):
     seconds: int
 
 
-class GitSource:
-    """A local clone as a source of batches, which belong into one transaction: commits, then sizes of release tags."""
+class Read(NamedTuple):
+    """What a clone gave: counts of rows, and notes about what was missing."""
 
-    name = "git"
+    commits: int
+    rejects: int
+    notes: list[str]
 
-    def __init__(self, repo: str, path: Path, *, releases: bool = True) -> None:
+
+def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress: Progress | None = None) -> Read:
+    """Read a clone if it has changed, and store what it says in one transaction.
+
+    Raises:
+        InputError: no git, no clone there, a commit itself is missing, or git failed.
+        StoreError: the database cannot be written.
+    """
+    clone, history = Clone(path), _History(repo, now_utc(), progress or Silent())
+    with writer.transaction(alone=True) as connection:
+        known = {} if again else marks(connection, repo, SOURCE)
+        tags = {} if again else marks(connection, repo, SIZES)
+    seen = json.dumps([_head(clone), *_tips(clone)])
+    is_new = known.get(str(clone.path), Mark("", "")).state != seen
+    pages = list(history.commits(clone)) if is_new else []
+    sizes = list(history.releases(clone, {name: mark.state for name, mark in tags.items()}))
+    commits = rejects = 0
+    if pages or sizes:
+        with writer.transaction(bulk=True) as connection:
+            if pages:
+                commits = store(connection, repo, pages, whole=True)
+                connection.execute(_FORGET_CLONES, [repo, f"{SOURCE} "])
+                set_mark(connection, repo, SOURCE, str(clone.path), Mark(history.at, seen))
+            for tag, counted in sizes:
+                connection.execute("DELETE FROM code_sizes WHERE repo = ? AND tag = ?", [repo, tag.name])
+                rows.append(connection, "code_sizes", counted.rows)
+                set_mark(connection, repo, SIZES, tag.name, Mark(history.at, tag.sha))
+                if counted.pointers:
+                    reason = (
+                        f"tag {tag.name}: {len(counted.pointers)} source files are Git LFS pointers and count as nothing"
+                    )
+                    reject = {"source": SOURCE, "origin": str(clone.path), "reason": reason, "fetched_at": history.at}
+                    rows.append(connection, "rejects", [reject | {"raw": "\n".join(counted.pointers)[:2000]}])
+                    rejects += 1
+    return Read(commits, rejects, history.notes(clone))
+
+
+_FORGET_CLONES = "DELETE FROM listing_marks WHERE repo = ? AND starts_with(listing, ?)"
+"""Another clone took its place: where the earlier one is mined again, it is read again."""
+
+
+class _History:
+    def __init__(self, repo: str, at: str, progress: Progress) -> None:
         self.repo = repo
-        self.path = path
-        self.releases = releases
-        self.notes: list[str] = []
+        self.at = at
+        self.progress = progress
         self._missing: Counter[str] = Counter()
 
-    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield all commits if the clone has changed, then one page per new or moved release tag.
-
-        Raises:
-            InputError: no git, no clone there, a commit itself is missing, or git failed.
-        """
-        clone = Clone(self.path)
-        yield from self._commits(clone, read_cursor(state.get(LOG_STREAM)).get("clones"))
-        if self.releases:
-            yield from self._releases(clone, read_cursor(state.get(SIZES_STREAM)).get("tags"))
+    def notes(self, clone: Clone) -> list[str]:
+        """What was missing."""
         lacking = [f"{count:,} {what}" for what, count in self._missing.items() if count]
-        if lacking:
-            self.notes.append(
-                f"{self.path} lacks objects: {'; '.join(lacking)}. "
-                "Everything else was read; a complete clone gives the rest (`git fetch --refetch`, or clone again)"
-            )
+        advice = "Everything else was read; a complete clone gives the rest (`git fetch --refetch`, or clone again)"
+        return [f"{clone.path} lacks objects: {'; '.join(lacking)}. {advice}"] if lacking else []
 
-    # -- commits -------------------------------------------------------------------------------------------------
-
-    def _commits(self, clone: Clone, saved: object) -> Iterator[Batch]:
-        folder, known = str(clone.path), saved if isinstance(saved, dict) else {}
-        seen: dict[str, Any] = {"head": _head(clone), "tips": _tips(clone)}
-        if known.get(folder) == seen:
-            return
-        gone = [other for other in known if not Path(other).is_dir()] if folder not in known else []
-        kinds = (LOG_KIND, HISTORY_KIND)
-        yield Batch(outdated=[Outdated(self.repo, self.name, kinds, f"{old}: ", "") for old in (folder, *gone)])
-        lines = _lines(clone, **seen)
+    def commits(self, clone: Clone) -> Iterator[Rows]:
+        """All commits, by thousands."""
+        lines = _lines(clone, _head(clone), _tips(clone))
         shas = list(lines)
-        for start in range(0, len(shas), COMMITS_PER_PAGE):
-            yield self._page(clone, shas[start : start + COMMITS_PER_PAGE], lines)
-        others = {other: of for other, of in known.items() if other not in gone}
-        yield Batch(cursors=[sync_state(self, LOG_STREAM, clones={**others, folder: seen})])
+        self.progress.expects(len(shas))
+        for start in range(0, len(shas), COMMITS_AT_ONCE):
+            some = shas[start : start + COMMITS_AT_ONCE]
+            output, pathless = _printed(clone, some)
+            self._missing["commits without paths (a tree is missing)"] += len(pathless)
+            page = Rows(self.at)
+            read_git_log(output, self.repo, page, lines, frozenset(pathless))
+            self.progress.advanced(len(some))
+            yield page
 
-    def _page(self, clone: Clone, shas: Sequence[str], lines: Mapping[str, Line]) -> Batch:
-        output, pathless = _printed(clone, shas)
-        self._missing["commits without paths (a tree is missing)"] += len(pathless)
-        places: dict[str, list[str]] = {PATHLESS: pathless}
-        for sha in shas:
-            if lines[sha] != MAIN:
-                places.setdefault(lines[sha], []).append(sha)
-        request = f"{clone.path}: {len(shas)} commits to {shas[-1]}"
-        page = make_page(self.repo, self.name, HISTORY_KIND, request, header(places) + output)
-        batch = read_git_log(page)
-        batch.pages.append(page)
-        return batch
-
-    # -- releases ------------------------------------------------------------------------------------------------
-
-    def _releases(self, clone: Clone, saved: object) -> Iterator[Batch]:
-        done = dict(saved) if isinstance(saved, dict) else {}
+    def releases(self, clone: Clone, done: Mapping[str, str]) -> Iterator[tuple[Ref, Counted]]:
+        """Sizes of release tags that are new or moved."""
         sizes = Sizes(clone)
         for tag in _release_tags(clone):
             if done.get(tag.name) == tag.sha or (files := self._files_of(tag, sizes)) is None:
                 continue
-            head = f"{tag.name}\t{moment(b'%d' % tag.seconds)}\t{tag.sha}".encode()
-            body = b"\0".join([head, *(b"%b\t%b" % file for file in files)])
-            page = make_page(self.repo, self.name, SIZES_KIND, f"{clone.path}: tag {tag.name}", body)
-            batch = read_code_size(page)
-            batch.pages.append(page)
-            done[tag.name] = tag.sha
-            batch.cursors.append(sync_state(self, SIZES_STREAM, tags=done))
-            yield batch
+            made = {"repo": self.repo, "tag": tag.name, "tagged_at": moment(b"%d" % tag.seconds)}
+            yield tag, counted(files, **made, source=SOURCE, fetched_at=self.at)
 
     def _files_of(self, tag: Ref, sizes: Sizes) -> list[tuple[bytes, bytes]] | None:
         """The source files of a tag with their lines; ``None`` where one is missing, since a part would be too few."""
