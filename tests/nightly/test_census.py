@@ -26,7 +26,7 @@ def sha(number: int) -> str:
 
 
 def merge(
-    batch: dict[str, list[Row]], number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main"
+    batch: Rows, number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main"
 ) -> None:
     landed = Landed(
         *(REPO, sha(number), subject, f"{subject}\n\n{body}", f"{day}T12:00:00Z", [Change(path, "modified")]), line=line

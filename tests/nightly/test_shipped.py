@@ -16,7 +16,7 @@ from support import assert_clean_error, case_of, rows, run_embers
 from torch_embers.builds.registry import placed_here
 from torch_embers.builds.work import note_builds
 from torch_embers.escaping import unguarded
-from torch_embers.mine.runner import mine_catalog
+from torch_embers.mine.plan import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.item_evidence import report_of
@@ -295,7 +295,7 @@ def test_facts_of_the_catalog_do_not_overwrite_what_a_live_source_said(tmp_path:
     live = Item("pytorch/pytorch", 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
     with store.writer("test", create=True) as writer:
         put(writer, items=[live])
-    mine_catalog(store, "pytorch/pytorch")
+    mine_catalog(store)
     asked = "SELECT title, state, labels FROM items WHERE number = 118115"
     assert rows(store.path, asked) == [("live", "open", ["x"])]
 

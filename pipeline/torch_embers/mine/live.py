@@ -32,7 +32,7 @@ from torch_embers.mine.tracker import (
 )
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
-from torch_embers.store import renames, rows
+from torch_embers.store import renames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -231,11 +231,10 @@ class _Mine:
         if known.get(repo_id) != name or asked_as != name:
             seen.append((repo_id, name, asked_as))
         if seen:
-            made = {"source": self.report.source, "fetched_at": naive_utc()}
-            found = [dict(zip(("repo_id", "full_name", "asked_as"), one, strict=True)) | made for one in seen]
             with self.transaction() as connection:
-                renames.apply(connection, found)
-                rows.append(connection, "repositories", found)
+                renamed = [renames.apply(connection, *one, str(naive_utc())) for one in seen]
+                if any(renamed):
+                    raw.derive_all(connection)
 
     def _present_name(self, repo_id: int, taken: str) -> str:
         try:
