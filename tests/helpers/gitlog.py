@@ -7,11 +7,11 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.store.records import Batch
 
 from torch_embers.mine import readers
 from torch_embers.mine.git import gitsizes
 from torch_embers.mine.git.gitlog import GitSource
-from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path

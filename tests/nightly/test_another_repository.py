@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from helpers.rows import Commit, CommitFile, put
 from support import rows, run_embers
 from torch_embers import settings
 from torch_embers.cli.options import settings_at
@@ -18,7 +19,6 @@ from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
 from torch_embers.run import shipped
-from torch_embers.store.records import Batch, Commit, CommitFile
 from torch_embers.store.store import Store
 from torch_embers.study import census, command
 
@@ -90,7 +90,7 @@ def test_dataset_and_report_leave_out_what_is_pytorchs(rust: Store) -> None:
 def test_the_study_counts_the_repository_and_compares_no_claim(rust: Store, tmp_path: Path) -> None:
     with rust.writer("test") as writer:
         one = Commit(RUST, "a" * 40, committed_at="2023-01-01T00:00:00Z", subject="x", message="x", line="main")
-        writer.commit(Batch(commits=[one], commit_files=[CommitFile(RUST, "a" * 40, "src/a.rs")]))
+        put(writer, commits=[one], commit_files=[CommitFile(RUST, "a" * 40, "src/a.rs")])
     found = census.of_store(rust)
     assert found
     assert (found.population["repo"], found.population["merges"], found.claims) == (RUST, 1, [])

@@ -29,13 +29,13 @@ def test_every_table_is_one_whole_file_also_in_a_folder_named_like_sql(catalog_t
 WRITE_ON = """
     import sys
     from pathlib import Path
-    from torch_embers.store.records import Batch, Item
+    from helpers.rows import Item, put
     from torch_embers.store.store import Store
     with Store(Path(sys.argv[1])).writer("embers mine", create=True) as writer:
         number = 0
         while True:
             number += 1
-            writer.commit(Batch(items=[Item("o/r", number, title="t"), Item("o/s", number, title="t")]))
+            put(writer, items=[Item("o/r", number, title="t"), Item("o/s", number, title="t")])
             if number == 1:
                 print("ready", flush=True)
 """

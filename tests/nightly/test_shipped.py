@@ -10,19 +10,19 @@ import duckdb
 import pandas as pd
 import pytest
 
+from helpers.rows import Item, put
 from helpers.verdicts import registered
 from support import assert_clean_error, case_of, rows, run_embers
 from torch_embers.builds.registry import placed_here
 from torch_embers.builds.work import note_builds
 from torch_embers.escaping import unguarded
-from torch_embers.mine.runner import mine_catalog
+from torch_embers.mine.plan import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.item_evidence import report_of
 from torch_embers.run.ledger import Ledger
 from torch_embers.store import schema
 from torch_embers.store.listing import CaseFilter, list_cases
-from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store
 def test_a_database_of_another_repository_gets_no_cases_of_pytorch(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item("alice/bugs", 1, source="rest")]))
+        put(writer, items=[Item("alice/bugs", 1, source="rest")])
     assert shipped_mark.is_current(store)
     assert shipped.refresh(store) == 0
     assert rows(store.path, "SELECT count(*) FROM cases") == [(0,)]
@@ -294,8 +294,8 @@ def test_facts_of_the_catalog_do_not_overwrite_what_a_live_source_said(tmp_path:
     store = Store(tmp_path / "e.duckdb")
     live = Item("pytorch/pytorch", 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[live]))
-    mine_catalog(store, "pytorch/pytorch")
+        put(writer, items=[live])
+    mine_catalog(store)
     asked = "SELECT title, state, labels FROM items WHERE number = 118115"
     assert rows(store.path, asked) == [("live", "open", ["x"])]
 

@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers import resources
+from torch_embers.store import renames
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,6 +128,10 @@ def _derive(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> Non
             connection.execute(text_of(name))
     for name in ("items", "parts", *(["catalog"] if "catalog" in tables else [])):
         connection.execute(text_of(f"derive_{name}.sql"))
+    for old, name in renames.former(connection).items():  # what was said names repositories as they were called then
+        connection.execute("UPDATE derived_events SET other_repo = $2 WHERE other_repo = $1", [old, name])
+        for column in ("repo", "target_repo"):
+            connection.execute(f"UPDATE derived_stated_links SET {column} = $2 WHERE {column} = $1", [old, name])
     for table in tables:
         ends = [("repo", "number"), *([("target_repo", "target_number")] if table == "stated_links" else [])]
         own = " OR ".join(f"({repo}, {number}) IN (FROM touched)" for repo, number in ends)

@@ -90,8 +90,9 @@ def _rename(connection: duckdb.DuckDBPyConnection, old: str, name: str) -> bool:
 def _naming(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """Tables with the columns of each that name a repository."""
     rows = connection.execute(
-        "SELECT table_name, list(column_name) FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (table_oid) "
-        "WHERE list_contains($naming, column_name) AND NOT temporary GROUP BY table_name ORDER BY table_name",
+        "SELECT table_name, list(column_name) FROM duckdb_columns() "
+        "SEMI JOIN duckdb_tables() USING (database_oid, table_oid) "
+        "WHERE list_contains($naming, column_name) AND database_name <> 'temp' GROUP BY table_name ORDER BY table_name",
         {"naming": list(NAMING)},
     ).fetchall()
     return dict(rows)

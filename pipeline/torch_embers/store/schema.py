@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 VERSION = 100
 """What schema.sql describes; from files of lower versions what is the user's own is taken over."""
+OLDEST = 46
+"""The oldest version from which rows are taken over: its cases, builds and environments have the keys of today."""
+_VERSIONS = ("table", "schema_version")
 _FILES = ("schema.sql", "closings.sql")
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+)", re.MULTILINE)
 _OF_CANDIDATES = ("signals", "judged_items", "candidates", "funnel")
@@ -70,17 +73,43 @@ def check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         InputError
         StoreVersionError
     """
-    held = set(connection.execute(_HELD).fetchall())
-    with suppress(duckdb.CatalogException):  # DuckDB before 2.0 has no triggers
-        held |= set(connection.execute(_TRIGGERS).fetchall())
-    foreign = sorted(held - created())
-    ours = ("table", "schema_version") in held
+    held = _held(connection)
+    foreign = held - created()
+    ours = _VERSIONS in held
     if ours and {kind for kind, _ in foreign} <= {"table", "view"}:
         check_version(connection, path)
     if foreign and not ours:
         raise InputError(_NOT_OURS.format(path=path))
+    _refuse(foreign, path)
+
+
+def check_former(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a database from which nothing can be taken over: one of today, too old a one, or one with macros.
+
+    Raises:
+        InputError
+        StoreVersionError
+    """
+    held = _held(connection)
+    if _VERSIONS not in held:
+        raise InputError(_NOT_OURS.format(path=path))
+    _refuse({(kind, name) for kind, name in held if kind not in ("table", "view")}, path)
+    version = file_version(connection)
+    if not OLDEST <= version < VERSION:
+        why = "name it with --database" if version == VERSION else f"only {OLDEST} to {VERSION - 1} can be taken over"
+        raise StoreVersionError(f"{path} has schema version {version}: {why}")
+
+
+def _held(connection: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
+    held = set(connection.execute(_HELD).fetchall())
+    with suppress(duckdb.CatalogException):  # DuckDB before 2.0 has no triggers
+        held |= set(connection.execute(_TRIGGERS).fetchall())
+    return held
+
+
+def _refuse(foreign: set[tuple[str, str]], path: Path) -> None:
     if foreign:
-        named = ", ".join(f"{kind} {name[:60]!r}" for kind, name in foreign[:3])
+        named = ", ".join(f"{kind} {name[:60]!r}" for kind, name in sorted(foreign)[:3])
         more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
         raise InputError(
             f"{path} holds what embers did not make: {named}{more}. Move it to a file of its own (ATTACH reads both), "
