@@ -49,16 +49,15 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    batch = read(line(message=GHSTACK))
-    assert [commit.pull_number for commit in batch.commits] == [56001]
-    assert [(item.number, item.kind, item.title) for item in batch.items] == [
-        (56001, "pull", "[inductor] Keep strides of views"),
+    found = read(tmp_path, line(message=GHSTACK))
+    assert [commit.pull_number for commit in found.commits] == [56001]
+    assert sorted((item.number, item.kind, item.title) for item in found.items) == [
         (55000, "issue", None),
+        (56001, "pull", "[inductor] Keep strides of views"),
     ]
-    store = stored(tmp_path / "e.duckdb", batch)
-    link_changed(store)
-    found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
-    assert found == [
+    link_changed(Store(found.path))
+    links = rows(found.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert links == [
         ("fixes", 55000),
         ("lands", 56001),
         ("stacked_with", 55998),
@@ -67,77 +66,18 @@ def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_pa
 
 
 def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
-    path = tmp_path / "commits.jsonl.gz"
+    path, database = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb"
     with gzip.open(path, "wb") as stream:
         stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
         stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
-    store = Store(tmp_path / "e.duckdb")
-    report = runner.mine(store, JsonlSource(REPO, [path]))
-    assert (report.commits, report.items) == (2, 2)
-    tables = ("items", "commits", "commit_files", "pull_files", "links")
-    first = {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables}
-    assert {(row[0], row[1]) for row in rows(store.path, "SELECT relation, target_number FROM links")} == {
+    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
+    assert "2 items, 2 commits" in done.stdout
+    first = snapshot(database)
+    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
         *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
     }
-    runner.replay(store)
-    assert {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables} == first
-
-
-# --- a tracker wins --------------------------------------------------------------------------------------------
-
-GIT_PULL = Item(
-    *(REPO, 5, "pull", "As merged", "body of the commit"),
-    *(None, None, "closed", "merged"),
-    merged_at="2021-01-02T00:00:00Z",
-    merge_sha=SHA,
-    source="git",
-)
-GIT_LATER = Item(
-    REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git"
-)
-GIT_ISSUE = Item(REPO, 5, "issue", source="git")
-CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
-EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")
-API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
-
-
-@pytest.mark.parametrize(
-    ("statements", "wanted"),
-    [
-        ((GIT_PULL, GIT_ISSUE), ("pull", "As merged", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER), ("pull", "As merged again", "closed", OTHER_SHA)),
-        ((GIT_PULL, CATALOG), ("pull", "Catalog's title", "closed", SHA)),
-        ((GIT_PULL, EVENT), ("pull", "As merged", "open", SHA)),
-        ((GIT_PULL, API, GIT_ISSUE), ("pull", "Title", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER, CATALOG, GIT_ISSUE), ("pull", "Catalog's title", "closed", OTHER_SHA)),
-    ],
-)
-def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
-    tmp_path: Path, statements: tuple[Item, ...], wanted: tuple[object, ...]
-) -> None:
-    first, second = {}, {}
-    orders = list(itertools.permutations(statements))
-    for place, order in enumerate(orders * 2):
-        cut = 1 if place < len(orders) else len(order)
-        numbered = [replace(item, number=place + 1) for item in order]
-        first.items += numbered[:cut]
-        second.items += numbered[cut:]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    assert rows(store.path, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
-    assert rows(store.path, "SELECT count(*) FROM items") == [(2 * len(orders),)]
-
-
-def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
-    git = [PullFile(REPO, 5, "a.py", source="git"), PullFile(REPO, 5, "only_in_git.py", source="git")]
-    api = [PullFile(REPO, 5, "a.py", "modified", 3, 4, source="graphql")]
-    orders = ((git, api), (api, git), ([*git, *api], []), ([*api, *git], []), (git, []))
-    first, second = {}, {}
-    for number, parts in enumerate(orders, start=1):
-        for batch, part in zip((first, second), parts, strict=True):
-            batch.pull_files += [replace(file, number=number) for file in part]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
-    assert rows(store.path, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
+    assert run_embers("mine", "--replay", "--database", database).returncode == 0
+    assert snapshot(database) == first
 
 
 # --- links -------------------------------------------------------------------------------------------------------
