@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_embers.mine.files.archive import ArchiveSource, Sieve
+from torch_embers.store.records import Batch
 
 from support import rows
 from torch_embers.errors import InputError
-from torch_embers.mine.files.archive import ArchiveSource, Sieve
-from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
 from unit.test_archive import LATER, NOON, REPO, event, hours, issue, mine, read, write_hour
 

@@ -8,16 +8,16 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.files.jsonl import JsonlSource
+from torch_embers.store.records import Batch, Item
 
 from helpers.gitlog import Repository
 from support import rows, snapshot
 from torch_embers.errors import InputError
 from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git import gitlog
 from torch_embers.mine.git.gitlog import GitSource
 from torch_embers.mine.git.gitrepo import moment
-from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

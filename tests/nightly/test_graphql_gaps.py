@@ -6,6 +6,11 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.github import graphql as graphql_source
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.replies import Patience
+from torch_embers.mine.scope import Scope
 
 from servers.dataset import generated_dataset
 from servers.github import FAULTS, GitHub
@@ -13,11 +18,6 @@ from servers.graph import encoded
 from support import assert_clean_error, client, graphql, rows, run_embers, snapshot
 from torch_embers.errors import EmbersError
 from torch_embers.mine import runner
-from torch_embers.mine.github import graphql as graphql_source
-from torch_embers.mine.github.graphql import GraphqlSource
-from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.mine.github.replies import Patience
-from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

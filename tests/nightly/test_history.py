@@ -1,27 +1,22 @@
-"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
+"""Links that commits of a history state: what they land, fix and take out, and whose commit a hash is now."""
 
 from __future__ import annotations
 
-import gzip
-import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import Comment, Commit, Item, PullFile, Row, put
+from helpers.rows import Comment, Commit, Item, Row, put, replace
 from support import rows
 from torch_embers.link.stage import link_changed
-from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.mine.git.commits import fixed_numbers
+from torch_embers.mine.git.commits import fixed_numbers, pull_number
 from torch_embers.store.store import Store
-from unit.test_history import REPO, SHA, line, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OTHER_SHA = "b" * 40
+REPO = "pytorch/pytorch"
+SHA, OTHER_SHA = "a" * 40, "b" * 40
 
 
 def stored(path: Path, *batches: dict[str, list[Row]]) -> Store:
@@ -49,13 +44,11 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    batch = read(line(message=GHSTACK))
-    assert [commit.pull_number for commit in batch.commits] == [56001]
-    assert [(item.number, item.kind, item.title) for item in batch.items] == [
-        (56001, "pull", "[inductor] Keep strides of views"),
-        (55000, "issue", None),
-    ]
-    store = stored(tmp_path / "e.duckdb", batch)
+    subject, _, _ = GHSTACK.partition("\n")
+    number = pull_number(REPO, subject, GHSTACK)
+    assert number == 56001
+    commit = Commit(REPO, SHA, subject=subject, message=GHSTACK, pull_number=number)
+    store = stored(tmp_path / "e.duckdb", {"commits": [commit]})
     link_changed(store)
     found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
     assert found == [
@@ -64,83 +57,6 @@ def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_pa
         ("stacked_with", 55998),
         ("stacked_with", 55999),
     ]
-
-
-def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
-    path = tmp_path / "commits.jsonl.gz"
-    with gzip.open(path, "wb") as stream:
-        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
-        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
-    store = Store(tmp_path / "e.duckdb")
-    report = runner.mine(store, JsonlSource(REPO, [path]))
-    assert (report.commits, report.items) == (2, 2)
-    tables = ("items", "commits", "commit_files", "pull_files", "links")
-    first = {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables}
-    assert {(row[0], row[1]) for row in rows(store.path, "SELECT relation, target_number FROM links")} == {
-        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
-    }
-    runner.replay(store)
-    assert {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables} == first
-
-
-# --- a tracker wins --------------------------------------------------------------------------------------------
-
-GIT_PULL = Item(
-    *(REPO, 5, "pull", "As merged", "body of the commit"),
-    *(None, None, "closed", "merged"),
-    merged_at="2021-01-02T00:00:00Z",
-    merge_sha=SHA,
-    source="git",
-)
-GIT_LATER = Item(
-    REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git"
-)
-GIT_ISSUE = Item(REPO, 5, "issue", source="git")
-CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
-EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")
-API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
-
-
-@pytest.mark.parametrize(
-    ("statements", "wanted"),
-    [
-        ((GIT_PULL, GIT_ISSUE), ("pull", "As merged", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER), ("pull", "As merged again", "closed", OTHER_SHA)),
-        ((GIT_PULL, CATALOG), ("pull", "Catalog's title", "closed", SHA)),
-        ((GIT_PULL, EVENT), ("pull", "As merged", "open", SHA)),
-        ((GIT_PULL, API, GIT_ISSUE), ("pull", "Title", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER, CATALOG, GIT_ISSUE), ("pull", "Catalog's title", "closed", OTHER_SHA)),
-    ],
-)
-def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
-    tmp_path: Path, statements: tuple[Item, ...], wanted: tuple[object, ...]
-) -> None:
-    first, second = {}, {}
-    orders = list(itertools.permutations(statements))
-    for place, order in enumerate(orders * 2):
-        cut = 1 if place < len(orders) else len(order)
-        numbered = [replace(item, number=place + 1) for item in order]
-        first.items += numbered[:cut]
-        second.items += numbered[cut:]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    assert rows(store.path, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
-    assert rows(store.path, "SELECT count(*) FROM items") == [(2 * len(orders),)]
-
-
-def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
-    git = [PullFile(REPO, 5, "a.py", source="git"), PullFile(REPO, 5, "only_in_git.py", source="git")]
-    api = [PullFile(REPO, 5, "a.py", "modified", 3, 4, source="graphql")]
-    orders = ((git, api), (api, git), ([*git, *api], []), ([*api, *git], []), (git, []))
-    first, second = {}, {}
-    for number, parts in enumerate(orders, start=1):
-        for batch, part in zip((first, second), parts, strict=True):
-            batch.pull_files += [replace(file, number=number) for file in part]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
-    assert rows(store.path, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
-
-
-# --- links -------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
@@ -152,7 +68,7 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     assert rows(store.path, "SELECT relation, target_number FROM links") == [("mentions", 77)]
 
 
-def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
+def linked(path: Path, *commits: Row) -> list[tuple[Any, ...]]:
     store = stored(path, {"commits": list(commits)})
     link_changed(store)
     return rows(
@@ -302,3 +218,16 @@ def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: P
     assert rows(store.path, query) == known
     link_changed(stored(store.path, {"commits": [replace(ours, line="branch")]}))
     assert rows(store.path, query) == known
+
+
+def test_what_a_text_said_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    item, comment = Item(REPO, 5, "issue", "Wrong", "Duplicate of #6"), Comment(REPO, 5, "c1", body="Duplicate of #7")
+    store = stored(tmp_path / "e.duckdb", {"items": [item], "comments": [comment], "commits": [LANDED]})
+    link_changed(store)
+    query = "SELECT relation, target_number FROM links ORDER BY ALL"
+    assert rows(store.path, query) == [("duplicates", 6), ("duplicates", 7), ("lands", 51000)]
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM comments; DELETE FROM commits")
+    assert link_changed(store).comments == 0
+    assert rows(store.path, query) == [("duplicates", 6)]
+    assert rows(store.path, "SELECT origin FROM link_scans WHERE origin <> 'tables'") == [("item",)]

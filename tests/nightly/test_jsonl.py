@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_embers.mine.files.jsonl import JsonlSource, shapes
 
 from support import assert_clean_error, rows, run_embers
 from torch_embers.errors import InputError
 from torch_embers.mine import runner
 from torch_embers.mine.files import jsonl
-from torch_embers.mine.files.jsonl import JsonlSource, shapes
 from torch_embers.store.store import Store
 from unit.test_jsonl import (
     REPO,

@@ -7,15 +7,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.github.cursor import LinkLoopError
+from torch_embers.mine.github.listing import Listing
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.rest import timeline
 
 from servers.github import Answered, GitHub, filled
 from support import client, rest, rows
 from torch_embers.errors import ShortListingError, SourceError
 from torch_embers.mine import runner
-from torch_embers.mine.github.cursor import LinkLoopError
-from torch_embers.mine.github.listing import Listing
-from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.mine.github.rest import timeline
 from torch_embers.normalize import now_utc
 from torch_embers.store.store import Store
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from servers.tracker import Repository
     from torch_embers.mine.runner import Report
+
+    from servers.tracker import Repository
 
 REPO = "alice/bugs"
 SIZE = 10

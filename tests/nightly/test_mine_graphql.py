@@ -6,6 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.github.client import GitHubClient
+from torch_embers.mine.github.graphql import GraphqlSource
+from torch_embers.mine.scope import Scope
 
 from conftest import ITEMS
 from servers.dataset import generated_dataset
@@ -13,9 +16,6 @@ from servers.github import GitHub
 from support import QUICK, graphql, rows, snapshot
 from torch_embers.errors import ShortListingError, UnknownRepositoryError
 from torch_embers.mine import runner
-from torch_embers.mine.github.client import GitHubClient
-from torch_embers.mine.github.graphql import GraphqlSource
-from torch_embers.mine.scope import Scope
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -7,22 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.github.client import GitHubClient
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.replies import Patience
 
 from servers.github import FAULTS, GitHub
 from servers.tracker import write_history
 from support import rest, rows, snapshot
 from torch_embers.errors import EmbersError, UnknownRepositoryError
 from torch_embers.mine import runner
-from torch_embers.mine.github.client import GitHubClient
-from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.mine.github.replies import Patience
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from servers.tracker import Repository
     from torch_embers.mine.github.rest import RestSource
+
+    from servers.tracker import Repository
 
 REPO = "alice/bugs"
 ITEMS = 620

@@ -6,13 +6,13 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.files.jsonl import KIND, read_jsonl
+from torch_embers.mine.pages import make_page
 
 from support import Recorded, rows
 from torch_embers.errors import NotReachableError, RateLimitError, SourceError, StoreCorruptError
 from torch_embers.link import stage
 from torch_embers.mine import plan, runner
-from torch_embers.mine.files.jsonl import KIND, read_jsonl
-from torch_embers.mine.pages import make_page
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 

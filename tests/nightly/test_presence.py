@@ -8,16 +8,16 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from servers.github import Answered, GitHub, filled
-from support import graphql, rest, rows, run_embers, snapshot
-from torch_embers.errors import SourceError
-from torch_embers.mine import runner
 from torch_embers.mine.github import presence
 from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.mine.github.presence import PresenceSource, held_items
 from torch_embers.mine.refresh import forget as forget_cursors
 from torch_embers.mine.scope import Scope
+
+from servers.github import Answered, GitHub, filled
+from support import graphql, rest, rows, run_embers, snapshot
+from torch_embers.errors import SourceError
+from torch_embers.mine import runner
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.github.numbers import NumbersSource
 
 from servers.github import GitHub, filled
 from support import COMPARED, graphql, rest, rows, snapshot
 from torch_embers.errors import SourceError
 from torch_embers.mine import runner
-from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

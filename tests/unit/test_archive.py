@@ -11,13 +11,13 @@ import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from torch_embers.errors import InputError, SourceError
-from torch_embers.mine.files import archive
 from torch_embers.mine.files.archive import ArchiveSource, Sieve, blocks_of_lines, read_archive, unpack
 from torch_embers.mine.files.archive_events import PAGE_KIND
 from torch_embers.mine.pages import make_page
 from torch_embers.store.records import Batch
+
+from torch_embers.errors import InputError, SourceError
+from torch_embers.mine.files import archive
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,10 +9,6 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-from support import rows
-from torch_embers import judgements, resources, taxonomy
-from torch_embers.errors import InputError
 from torch_embers.mine.files.catalog import (
     DISPOSITIONS_KIND,
     FILE,
@@ -24,6 +20,10 @@ from torch_embers.mine.files.catalog import (
     read_judgements,
 )
 from torch_embers.mine.pages import make_page
+
+from support import rows
+from torch_embers import judgements, resources, taxonomy
+from torch_embers.errors import InputError
 from torch_embers.store.store import Store
 from unit.test_judgements import GOOD
 

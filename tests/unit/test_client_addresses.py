@@ -6,11 +6,11 @@ import logging
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.github.replies import plain_http
 
 from servers.github import Answered, Asked, GitHub
 from support import assert_clean_error, client, run_embers
 from torch_embers.errors import SourceError
-from torch_embers.mine.github.replies import plain_http
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-
-from support import example_count
 from torch_embers.mine.github.cursor import (
     Forward,
     LinkExpiredError,
@@ -23,6 +21,8 @@ from torch_embers.mine.github.cursor import (
     load_sweep,
 )
 from torch_embers.mine.github.sweep import sweep
+
+from support import example_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch_embers.mine.pages import make_page
+from torch_embers.store.records import Batch
 
 from helpers.gitlog import REPO, Repository, mine, plain_components, remove_blob, repository  # noqa: F401 - fixtures
 from torch_embers.errors import InputError
@@ -19,8 +21,6 @@ from torch_embers.mine.git import git_records, gitsizes
 from torch_embers.mine.git.commits import pull_number
 from torch_embers.mine.git.git_records import read_git_log
 from torch_embers.mine.git.gitlog import GitSource
-from torch_embers.mine.pages import make_page
-from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
-
 from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.graphql import GraphqlSource
 from torch_embers.mine.github.replies import Answer, CursorRefusedError, NotFoundError
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import graphql_answers, graphql_records
 from torch_embers.mine.scope import Scope
-from torch_embers.normalize import now_utc
 from torch_embers.store.readings import rounds
+
+from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
     from torch_embers.store.records import Page

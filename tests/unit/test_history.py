@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.files.jsonl import KIND
+from torch_embers.mine.pages import make_page
 
 from torch_embers.mine import readers
-from torch_embers.mine.files.jsonl import KIND
 from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
-from torch_embers.mine.pages import make_page
 
 if TYPE_CHECKING:
     from torch_embers.store.records import Batch

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from torch_embers.mine import readers
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records.answers import parsed, printed, shaped
 from torch_embers.mine.records.rest_records import BadRecordError
 from torch_embers.store.tables import TABLES, to_arrow
+
+from torch_embers.mine import readers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from torch_embers.mine.files.jsonl import JsonlSource, chunks, comment_texts, read_jsonl, shape_of, shapes, to_rest
+from torch_embers.mine.pages import make_page
+from torch_embers.mine.source import DamagedFileError
+from torch_embers.store.records import Batch
 
 from torch_embers.errors import InputError
 from torch_embers.mine import readers
 from torch_embers.mine.files import jsonl, record_files
-from torch_embers.mine.files.jsonl import JsonlSource, chunks, comment_texts, read_jsonl, shape_of, shapes, to_rest
-from torch_embers.mine.pages import make_page
-from torch_embers.mine.source import DamagedFileError
 from torch_embers.store import tables
-from torch_embers.store.records import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

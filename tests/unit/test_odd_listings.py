@@ -9,13 +9,13 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.github.numbers import NumbersSource
+from torch_embers.mine.github.rest import timeline
 
 from servers.github import Answered, GitHub, filled
 from servers.tracker import START, moment
 from support import rest
 from torch_embers.errors import ShortListingError, SourceError, UnknownRepositoryError
-from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.mine.github.rest import timeline
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:

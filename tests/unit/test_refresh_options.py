@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.github.presence import found, query
+from torch_embers.mine.refresh import wanted_numbers
 
 from support import run_embers
 from torch_embers.errors import InputError
-from torch_embers.mine.github.presence import found, query
-from torch_embers.mine.refresh import wanted_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from torch_embers.mine import readers
 from torch_embers.mine.pages import make_page
 from torch_embers.mine.records import rest_records
 from torch_embers.mine.records.rest_records import BadRecordError
+from torch_embers.store.records import Batch, Comment, Event, Item, Page
+
+from torch_embers.mine import readers
 from torch_embers.normalize import iso_utc
 from torch_embers.store import tables
-from torch_embers.store.records import Batch, Comment, Event, Item, Page
 
 REPO = "pytorch/pytorch"
 PAGE = make_page(REPO, "rest", "rest.items", "r", b"", "2024-01-23T12:00:00Z")

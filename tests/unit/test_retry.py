@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
 from torch_embers.mine.github.client import GitHubClient
 from torch_embers.mine.github.replies import (
     BudgetError,
@@ -28,6 +26,8 @@ from torch_embers.mine.github.replies import (
     Patience,
 )
 from torch_embers.mine.github.retry import Action, decide, decide_graphql, message_of, until_reset
+
+from torch_embers.errors import AuthenticationError, NotReachableError, RateLimitError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
