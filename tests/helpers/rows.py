@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from torch_embers.store.writer import Writer
 
-Row = dict[str, Any]
+
+class Row(dict[str, Any]):
+    """A row as a mapping, whose values are attributes, too; what it does not say is None."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name)
 
 
 def _maker(names: str, **defaults: Any) -> Callable[..., Row]:
@@ -22,7 +27,7 @@ def _maker(names: str, **defaults: Any) -> Callable[..., Row]:
 
     def make(*values: Any, **given: Any) -> Row:
         row = defaults | dict(zip(names.split(), values, strict=False)) | given
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
+        return Row((name, list(value) if isinstance(value, tuple) else value) for name, value in row.items())
 
     return make
 
@@ -38,6 +43,11 @@ Disposition = _maker("repo number disposition evidence annotator_kind annotator"
 Commit = _maker("repo sha author authored_at committed_at subject message pull_number line files")
 CommitFile = _maker("repo sha path change additions deletions")
 Repository = _maker("repo_id full_name asked_as fetched_at", asked_as=None)
+
+
+def replace(row: Row, **given: Any) -> Row:
+    """The same row with other values."""
+    return Row(row | given)
 
 
 def put(writer: Writer, **tables: list[Row]) -> None:
@@ -58,6 +68,6 @@ def store_of(path: Path, **tables: list[Row]) -> Store:
     return store
 
 
-def _hash(row: Row) -> Row:
+def _hash(row: Row) -> dict[str, str]:
     text = f"{row.get('title') or ''}\n{row.get('body') or ''}"
     return {"content_hash": md5(text.encode()).hexdigest()}

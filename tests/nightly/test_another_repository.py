@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.files.jsonl import JsonlSource
 
 from helpers.rows import Commit, CommitFile, put
 from support import rows, run_embers
@@ -15,7 +16,6 @@ from torch_embers.dataset.collect import collect
 from torch_embers.dataset.publish import render
 from torch_embers.errors import InputError
 from torch_embers.mine import plan, runner
-from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
 from torch_embers.run import shipped

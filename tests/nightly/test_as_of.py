@@ -113,13 +113,11 @@ class History:
 
 
 def load(store: Store, *histories: History) -> None:
-    batch = {}
-    for history in histories:
-        batch.extend(history.batch())
+    batches = [history.batch() for history in histories]
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             connection.execute("DELETE FROM items; DELETE FROM events")
-        put(writer, **batch)
+        put(writer, **{name: [row for batch in batches for row in batch[name]] for name in ("items", "events")})
 
 
 def lived() -> History:

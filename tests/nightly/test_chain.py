@@ -180,7 +180,7 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
     other = Store(tmp_path / "other.duckdb")
     whole = real_batch()
     with other.writer("test", create=True) as writer:
-        for part in [{"items": [item]} for item in whole.items[::-1]]:
+        for part in [{"items": [item]} for item in whole["items"][::-1]]:
             put(writer, **part)
             link_changed(other, writer)
         whole.items.clear()

@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.github.numbers import NumbersSource
 
 from servers.github import GitHub, filled
 from support import rest, rows, snapshot
 from torch_embers.mine import runner
-from torch_embers.mine.github.numbers import NumbersSource
 from torch_embers.run import shipped
 from torch_embers.store.store import Store
 from torch_embers.study import samples

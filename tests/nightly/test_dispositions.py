@@ -6,11 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from torch_embers.mine.pages import make_page
 
 from support import run_embers
 from torch_embers import judgements
 from torch_embers.mine.files import catalog
-from torch_embers.mine.pages import make_page
 from unit.test_dispositions import REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
 from unit.test_judgements import GOOD
 

@@ -1,27 +1,22 @@
-"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
+"""Links that commits of a history state: what they land, fix and take out, and whose commit a hash is now."""
 
 from __future__ import annotations
 
-import gzip
-import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import Comment, Commit, Item, PullFile, Row, put
+from helpers.rows import Comment, Commit, Item, Row, put, replace
 from support import rows
 from torch_embers.link.stage import link_changed
-from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.mine.git.commits import fixed_numbers
+from torch_embers.mine.git.commits import fixed_numbers, pull_number
 from torch_embers.store.store import Store
-from unit.test_history import REPO, SHA, line, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-OTHER_SHA = "b" * 40
+REPO = "pytorch/pytorch"
+SHA, OTHER_SHA = "a" * 40, "b" * 40
 
 
 def stored(path: Path, *batches: dict[str, list[Row]]) -> Store:
@@ -49,38 +44,19 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    found = read(tmp_path, line(message=GHSTACK))
-    assert [commit.pull_number for commit in found.commits] == [56001]
-    assert sorted((item.number, item.kind, item.title) for item in found.items) == [
-        (55000, "issue", None),
-        (56001, "pull", "[inductor] Keep strides of views"),
-    ]
-    link_changed(Store(found.path))
-    links = rows(found.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
-    assert links == [
+    subject, _, _ = GHSTACK.partition("\n")
+    number = pull_number(REPO, subject, GHSTACK)
+    assert number == 56001
+    commit = Commit(REPO, SHA, subject=subject, message=GHSTACK, pull_number=number)
+    store = stored(tmp_path / "e.duckdb", {"commits": [commit]})
+    link_changed(store)
+    found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert found == [
         ("fixes", 55000),
         ("lands", 56001),
         ("stacked_with", 55998),
         ("stacked_with", 55999),
     ]
-
-
-def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
-    path, database = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb"
-    with gzip.open(path, "wb") as stream:
-        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
-        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
-    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
-    assert "2 items, 2 commits" in done.stdout
-    first = snapshot(database)
-    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
-        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
-    }
-    assert run_embers("mine", "--replay", "--database", database).returncode == 0
-    assert snapshot(database) == first
-
-
-# --- links -------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
@@ -92,7 +68,7 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     assert rows(store.path, "SELECT relation, target_number FROM links") == [("mentions", 77)]
 
 
-def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
+def linked(path: Path, *commits: Row) -> list[tuple[Any, ...]]:
     store = stored(path, {"commits": list(commits)})
     link_changed(store)
     return rows(
@@ -242,3 +218,16 @@ def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: P
     assert rows(store.path, query) == known
     link_changed(stored(store.path, {"commits": [replace(ours, line="branch")]}))
     assert rows(store.path, query) == known
+
+
+def test_what_a_text_said_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    item, comment = Item(REPO, 5, "issue", "Wrong", "Duplicate of #6"), Comment(REPO, 5, "c1", body="Duplicate of #7")
+    store = stored(tmp_path / "e.duckdb", {"items": [item], "comments": [comment], "commits": [LANDED]})
+    link_changed(store)
+    query = "SELECT relation, target_number FROM links ORDER BY ALL"
+    assert rows(store.path, query) == [("duplicates", 6), ("duplicates", 7), ("lands", 51000)]
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM comments; DELETE FROM commits")
+    assert link_changed(store).comments == 0
+    assert rows(store.path, query) == [("duplicates", 6)]
+    assert rows(store.path, "SELECT origin FROM link_scans WHERE origin <> 'tables'") == [("item",)]

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedules import PATIENCE, Attack
 from mines import mined, stored
+from schedules import PATIENCE, Attack
 from servers.dataset import generated_dataset
 from servers.github import FAULTS, GitHub, filled
 from torch_embers.errors import EmbersError

@@ -11,10 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.mine.files.jsonl import JsonlSource
 
 from support import rows
 from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

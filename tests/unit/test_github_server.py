@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import graphql
 import pytest
 import requests
+from torch_embers.mine.github import presence
+from torch_embers.mine.records import graphql_records
 
 from servers.dataset import generated_dataset
 from servers.github import FAULTS, GitHub, filled
 from servers.graph import schema
 from torch_embers import resources
-from torch_embers.mine.github import presence
-from torch_embers.mine.records import graphql_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -310,18 +310,19 @@ def test_keys_of_all_tables_name_columns(store: Store) -> None:
 
 # ---- older files ------------------------------------------------------------------------------------------------
 
-OLD_ROWS = """
-INSERT INTO schema_version VALUES (52, '2026-11-27', '0.2.0');
-INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) VALUES
-    ('o/r', 1, 'bug_type', 'memory', 'human', 'ann', 'label'), ('o/r', 1, 'bug_type', 'memory', 'paper', 'x', 'catalog');
-INSERT INTO verdicts (case_hash, build, environment, verdict, provenance) VALUES ('c', 'b', 'e', 'occurs', 'own'),
-    ('c', '2.0', 'e', 'occurs', 'shipped');
-INSERT INTO runs (case_hash, build, environment, batch) VALUES ('c', 'b', 'e', 1);
-INSERT INTO announcements (repo, number, kind) VALUES ('o/r', 1, 'fixed');
-INSERT INTO builds (build, version) VALUES ('b', '2.1');
-INSERT INTO cases (case_hash, name) VALUES ('c', 'pt1_mine');
-INSERT INTO items (repo, number) VALUES ('o/r', 1);
-"""
+OLD_ROWS: list[tuple[str, Row]] = [
+    ("schema_version", {"version": 52}),
+    ("gold_labels", {"annotator_kind": "human", "annotator": "ann", "source": "label"}),
+    ("gold_labels", {"annotator_kind": "paper", "source": "catalog"}),
+    ("verdicts", {"build": "b", "provenance": "own"}),
+    ("verdicts", {"build": "2.0", "provenance": "shipped"}),
+    ("runs", {"build": "b"}),
+    ("announcements", {}),
+    ("builds", {"build": "b"}),
+    ("cases", {}),
+    ("items", {"stamps": {}, "number": 1}),
+]
+ANY = {"VARCHAR": "x", "INTEGER": 0, "BIGINT": 0, "DOUBLE": 0.5, "BOOLEAN": True, "TIMESTAMP": NOON, "VARCHAR[]": ["x"]}
 
 
 @pytest.fixture
@@ -330,7 +331,10 @@ def old(tmp_path: Path) -> Path:
     path = tmp_path / "old.duckdb"
     with duckdb.connect(path) as connection:
         connection.execute(FORMER_SCHEMA.read_text(encoding="utf-8"))
-        connection.execute(OLD_ROWS)
+        for table, given in OLD_ROWS:
+            kinds = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+            row = {name: given.get(name, ANY.get(kind)) for name, kind in kinds.items()}
+            connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", list(row.values()))
     return path
 
 
@@ -349,7 +353,7 @@ def test_what_is_the_users_own_is_taken_over_and_nothing_else(old: Path, store: 
         with pytest.raises(InputError, match="of its own"):
             take_over(writer, old)
     assert taken == {"builds": 1, "cases": 1, "runs": 1, "verdicts": 1, "announcements": 1, "gold_labels": 1}
-    assert rows(store, "SELECT annotator, page_id FROM gold_labels") == [("ann", None)]
+    assert rows(store, "SELECT annotator FROM gold_labels") == [("ann",)]
     assert rows(store, "SELECT build, provenance FROM verdicts") == [("b", "own")]
     assert rows(store, "FROM items") == []
     assert old.read_bytes() == before

@@ -68,17 +68,17 @@ CREATE TABLE listing_marks (
     down_to TIMESTAMP NOT NULL,
     onward VARCHAR
 );
-COMMENT ON TABLE listing_marks IS 'How far listings were read: all later changes are in listed.';
+COMMENT ON TABLE listing_marks IS 'How far listings, files and clones were read.';
 COMMENT ON COLUMN listing_marks.repo IS 'Repository as owner/name.';
-COMMENT ON COLUMN listing_marks.listing IS 'issue or pull; rest: the one of both that needs no token.';
-COMMENT ON COLUMN listing_marks.down_to IS 'The newest change when the last listing began (UTC): the next one stops there.';
-COMMENT ON COLUMN listing_marks.onward IS 'Where a listing that did not reach its end goes on: an address.';
+COMMENT ON COLUMN listing_marks.listing IS 'issue or pull; rest: the one of both that needs no token; of a file, a clone or a release tag its source and name.';
+COMMENT ON COLUMN listing_marks.down_to IS 'The newest change when the last listing began (UTC): the next one stops there; of a file when it was changed.';
+COMMENT ON COLUMN listing_marks.onward IS 'Where a listing that did not reach its end goes on: an address; of a file its size, of a clone its tips.';
 
--- What is to be read: never read, changed since, or with another number of comments (a late one moves no time of change).
 CREATE VIEW todo AS
 SELECT repo, number, kind, tries
 FROM listed
 WHERE NOT is_absent AND (read_of IS NULL OR read_of < updated_at OR read_comments <> comments);
+COMMENT ON VIEW todo IS 'What is to be read: never read, changed since, or with another number of comments (a late one moves no time of change).';
 
 CREATE TABLE rejects (
     source VARCHAR NOT NULL,
