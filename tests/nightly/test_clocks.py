@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from servers.github import GitHub
+from mines import REPO, mined, stored
 from support import rows, snapshot
+from torch_embers.mine import plan
 from torch_embers.run import shipped
 from torch_embers.store.store import Store
 from torch_embers.study import samples
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from servers.github import GitHub
+
 
 YEARS_AGO, YEARS_AHEAD = timedelta(days=-2_000), timedelta(days=2_000)
 

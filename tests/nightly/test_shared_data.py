@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import rows
+from support import rows, run_embers
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,9 +30,12 @@ def read(path: Path, *lines: bytes) -> Mined:
     """Mine a file of these lines."""
     file, database = path / "commits.jsonl", path / "e.duckdb"
     file.write_bytes(b"".join(lines))
-    with Store(database).writer("test", create=True) as writer, files.records(REPO, file) as reading:
-        with writer.transaction() as connection:
-            return Mined(database, reading.store(connection))
+    with (
+        Store(database).writer("test", create=True) as writer,
+        files.records(REPO, file) as reading,
+        writer.transaction() as connection,
+    ):
+        return Mined(database, reading.store(connection))
 
 
 # --- files of commits --------------------------------------------------------------------------------------

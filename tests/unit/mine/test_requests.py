@@ -127,7 +127,7 @@ def test_odd_numbers_in_headers_are_not_believed() -> None:
 
 def test_what_stays_broken_is_an_error_with_its_reason() -> None:
     with Answering(Answered({"message": "the unicorn is angry"}, 503)) as server:
-        with pytest.raises(UnansweredError, match="unicorn.*try again later"):
+        with pytest.raises(UnansweredError, match=r"unicorn.*try again later"):
             get(server, "a-token")
         assert len(server.tokens) == QUICK.retries + 1
 
