@@ -59,12 +59,12 @@ def test_nothing_that_a_hostile_clone_brings_along_is_run(repository: Repository
     }
     for name, value in evil.items():
         repository("config", name, value)
-    batch, _ = mine(repository.path)
+    batch = mine(repository.path)
     assert len(batch.commits) == 3
     assert batch.code_sizes
     assert not marker.exists()
     remove_blob(repository, "c10/a.py")
-    mine(repository.path)
+    mine(repository.path, tmp_path / "again.duckdb")
     assert not marker.exists()
     subprocess.run(["git", "-C", repository.path, "log", "-p"], capture_output=True)
     assert marker.exists(), "the traps of this test do not work"

@@ -44,11 +44,11 @@ def find(source: str, paths: Sequence[str], since: str | None, until: str | None
         InputError: a path that does not exist, is of no known form, or a glob without a match.
     """
     if source == "jsonl":
-        for path in map(Path, paths):
-            if not path.is_file():
-                raise InputError(f"{path}: no such file")
-            suffix_of(path)
-        return list({file.name: file for file in (_local(Path(path)) for path in paths)}.values()), []
+        for name in paths:
+            if not Path(name).is_file():
+                raise InputError(f"{name}: no such file")
+            suffix_of(Path(name))
+        return list({file.name: file for file in map(_local, map(Path, paths))}.values()), []
     found: dict[str, File] = {}
     unread: list[str] = []
     for path in paths:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections import defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import duckdb
@@ -14,11 +15,13 @@ import duckdb
 from torch_embers import judgements, resources
 from torch_embers.errors import InputError
 from torch_embers.mine import datasets, raw
+from torch_embers.mine.git import commit_lines
+from torch_embers.mine.git.commits import Rows, store
 from torch_embers.mine.raw import Said, part_id
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
 CATALOG = "catalog.jsonl"
 LARGEST = 1 << 30
@@ -49,6 +52,7 @@ class Read(NamedTuple):
     items: int
     comments: int = 0
     events: int = 0
+    commits: int = 0
 
 
 class Reading:
@@ -60,6 +64,8 @@ class Reading:
         self.fetched_at = now_utc()
         self.connection = duckdb.connect()
         self.converted: list[Said] = []
+        self.commits: dict[str, Rows] = defaultdict(lambda: Rows(self.fetched_at))
+        """By repository."""
 
     def __enter__(self) -> Self:
         """Use as ``with records(...) as reading``."""
@@ -68,6 +74,12 @@ class Reading:
     def __exit__(self, *_exc: object) -> None:
         """Free the memory."""
         self.connection.close()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing in it is known."""
+        [(objects,)] = self.connection.execute("SELECT count(*) FROM came").fetchall()
+        return not (objects or self.converted or self.commits)
 
     def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
         """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""
@@ -93,12 +105,14 @@ class Reading:
             raw.derive(connection, home, sorted(found))
         for said in self.converted:
             counts[said.kind] = counts.get(said.kind, 0) + 1
+        commits = sum(store(connection, home, [rows], whole=False) for home, rows in self.commits.items())
         return Read(
             sum(counts.values()),
             rejects,
             sum(map(len, numbers.values())),
             counts.get("comment", 0),
             counts.get("event", 0) + counts.get("happening", 0),
+            commits,
         )
 
 
@@ -128,10 +142,8 @@ def records(repo: str, path: Path) -> Reading:
         _load(reading.connection, str(path), _DOCUMENTS[suffix], {"path": _pattern(path)})
         _refuse_cut_array(path)
     _stage(reading, repo)
-    found = reading.connection.execute("SELECT count(*), any_value(reason) FROM rejected").fetchall()
-    [(objects,)] = reading.connection.execute("SELECT count(*) FROM came").fetchall()
-    [(rejects, reason)] = found
-    if rejects and not objects and not reading.converted:
+    [(rejects, reason)] = reading.connection.execute("SELECT count(*), any_value(reason) FROM rejected").fetchall()
+    if rejects and reading.is_empty:
         raise InputError(f"{path}: nothing that is known ({reason})")
     return reading
 
@@ -219,7 +231,7 @@ def _stage(reading: Reading, repo: str, since: str | None = None, until: str | N
             {"since": since, "until": until},
         )
     connection.execute(raw.text_of("put_staged.sql"), {"source": reading.source, "fetched_at": reading.fetched_at})
-    wrong = _convert(reading)
+    wrong = [*_convert(reading), *_read_commits(reading)]
     origin = {"source": reading.source, "origin": reading.origin, "fetched_at": reading.fetched_at}
     connection.execute(raw.text_of("rejected.sql"), origin)
     if wrong:
@@ -266,6 +278,16 @@ def _convert(reading: Reading) -> list[dict[str, Any]]:
     return wrong
 
 
+def _read_commits(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Read the commits of a file; yields those that are none."""
+    query = "SELECT place, repo, object FROM staged WHERE shape = 'commit' ORDER BY nth"
+    for place, repo, text in reading.connection.execute(query).fetchall():
+        try:
+            reading.commits[repo].add(commit_lines.read(json.loads(text), repo))
+        except ValueError as error:
+            yield {"line": place, "reason": str(error), "raw": text[:2000]}
+
+
 def _fix(
     record: dict[str, Any], shape: datasets.Shape, repo: str, number: int
 ) -> list[tuple[str, int, str, dict[str, Any]]]:
@@ -290,22 +312,29 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
         InputError: one of the two files is empty or has a wrong line.
     """
     fetched_at = fetched_at or now_utc()
-    entries = resources.data_file(CATALOG).read_text(encoding="utf-8").splitlines()
+    lines = resources.data_file(CATALOG).read_text(encoding="utf-8").splitlines()
+    entries = [line for line in lines if line.strip()]
     rows = [row for row in judgements.read(resources.data_file(judgements.FILE).read_bytes()) if _of_item(row)]
-    if not entries or not rows:
-        raise InputError("data/catalog.jsonl or data/judgements.jsonl is empty: install torch-embers anew")
+    for name, found in ((CATALOG, entries), (judgements.FILE, rows)):
+        if not found:  # and what was read before would go
+            raise InputError(f"data/{name} is empty: install torch-embers anew, or take the file from the repository")
     said = [("item", str(json.loads(line)["number"]), line) for line in entries]
     said += [("file", part_id(*file), "{}") for line in entries for file in _fix_files(json.loads(line))]
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
     objects = [Said(judgements.REPO, kind, key, "catalog", None, None, fetched_at, line) for kind, key, line in said]
     held = connection.execute("SELECT id, hash FROM raw WHERE source = 'catalog'").fetchall()
-    if sorted(held) == sorted((one.id, hashlib.md5(one.json_text.encode()).hexdigest()) for one in objects):
+    if sorted(held) == sorted((one.id, _hash(one.json_text)) for one in objects):
         return Read(0, 0, 0)
     connection.execute("DELETE FROM raw WHERE source = 'catalog'")
     raw.put(connection, objects)
     numbers = {int(key.partition("/")[0]) for key in (*(key for key, _ in held), *(one.id for one in objects))}
     raw.derive(connection, judgements.REPO, sorted(numbers), (*raw.OF_TRACKER, *raw.OF_READERS))
     return Read(len(objects), 0, len(entries))
+
+
+def _hash(text: str) -> str:
+    """As ``raw`` has it."""
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
 def _of_item(row: judgements.Judgement) -> bool:

@@ -367,9 +367,9 @@ class _Mine:
         Raises:
             ShortListingError: the list ends before its end.
         """
+        repo_id = self._begin_by_rest()
         if not self.api.secrets:
             self.report.notes.append(TOKEN_ADVICE)
-        repo_id = self._begin_by_rest()
         with self.transaction() as connection:
             if again:
                 _unmark(connection, self.repo)
@@ -408,7 +408,7 @@ class _Mine:
             about = self._by_rest(f"/repos/{self.repo}", lambda found: isinstance(found.get("id"), int)).data
         except NotFoundError as error:
             raise UnknownRepositoryError(
-                f"{self.api.api_url} has no repository {self.repo!r}, or it cannot be seen without a token: check --repo"
+                f"{self.api.api_url} has no repository {self.repo!r}, or hides it without a token: check --repo"
             ) from error
         self._settle(about["id"], str(about.get("full_name") or self.repo))
         return int(about["id"])

@@ -107,12 +107,6 @@ def _refuse_unusable(kind: str, request: Request) -> None:
         "--refresh": request.refresh is not None,
         "--check-numbers": request.check_numbers,
     }
-    if (
-        request.refresh is not None
-        and not alone["--refresh"]
-        and (request.numbers is not None or request.check_numbers)
-    ):
-        alone["--refresh"] = True
     given = [option for option, is_given in alone.items() if is_given]
     if len(given) > 1:
         raise InputError(f"{given[0]} and {given[1]} do not go together: run embers mine twice")

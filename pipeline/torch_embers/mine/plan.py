@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from torch_embers.errors import EmbersError, InputError, NotReachableError, RateLimitError, StoreMissingError
 from torch_embers.link.stage import link_changed
@@ -49,6 +49,9 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
     if request.replay:
         with progress_of(None) as progress:
             yield _replay(store, progress)
+    elif kind == "git":
+        with progress_of(None) as progress:
+            yield _mine_clone(store, settings.repo, request, progress)
     elif kind in options.FILES:
         with progress_of(None) as progress:
             yield _mine_files(store, settings.repo, request, progress)
@@ -114,6 +117,16 @@ def _replay(store: Store, progress: Progress) -> Report:
     return report
 
 
+def _mine_clone(store: Store, repo: str, request: Request, progress: Progress) -> Report:
+    from torch_embers.mine.git import gitlog
+
+    report = Report("git", repo)
+    with _writing(store, report, progress) as writer:
+        read = gitlog.read(writer, repo, Path(request.paths[0]), again=request.refresh is not None, progress=progress)
+        report.commits, report.rejects, report.notes = read
+    return report
+
+
 # ---- files ---------------------------------------------------------------------------------------------------------
 
 
@@ -149,6 +162,7 @@ def _mine_file(writer: Writer, repo: str, file: File, request: Request, report: 
     report.items += read.items
     report.comments += read.comments
     report.events += read.events
+    report.commits += read.commits
     report.rejects += read.rejects
 
 
@@ -187,7 +201,7 @@ def _mine_live(store: Store, settings: Settings, request: Request, progress_of: 
                 return writer.transaction(alone=True)
 
             try:
-                given = {
+                given: dict[str, Any] = {
                     "again": request.refresh is not None,
                     "by_rest": by_rest,
                     "report": report,

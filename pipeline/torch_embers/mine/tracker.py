@@ -185,7 +185,7 @@ class Tracker:
             ShortListingError: the listing ends before its end, again and again.
         """
         states = {"open": ["OPEN"], "closed": ["CLOSED"] if kind == "issue" else ["CLOSED", "MERGED"]}.get(bounds.state)
-        given = {"states": states, "labels": list(bounds.labels) or None}
+        given: Json = {"states": states, "labels": list(bounds.labels) or None}
         since = max(filter(None, (down_to, bounds.since)), default="")
         if kind == "issue":
             given = {"filter": {name: value for name, value in given.items() if value}}
@@ -370,7 +370,7 @@ class Tracker:
     def _complete(self, node: Json) -> None:
         """Read the further pages of an item's parts into it."""
         for name in PARTS:
-            part = node.get(name)
+            part: Any = node.get(name)
             followed: set[str] = set()
             while (after := _onward(part)) is not None:
                 if len(followed) >= MOST_FURTHER:
@@ -389,7 +389,9 @@ class Tracker:
             wrong = _gap(_at(answer, *place, name), followed)
             return _problem(answer) or (f"{name} {wrong}" if wrong else None)
 
-        return _at(self._ask(f"more_{name}", {"number": number, "after": after}, check, begun=True), *place, name)
+        answer = self._ask(f"more_{name}", {"number": number, "after": after}, check, begun=True)
+        found: Json = _at(answer, *place, name)
+        return found
 
     def _ask(self, name: str, given: Json, check: Callable[[Answer], str | None], *, begun: bool = False) -> Answer:
         return self._send(_with_fragments(_queries()[name]), given, check, None, begun=begun)
@@ -516,7 +518,7 @@ def _gap(connection: object, followed: Collection[str] = (), *, shown: bool = Tr
     return "has null nodes" if shown and None in nodes else None
 
 
-def _lacks_rows(part: Json) -> bool:
+def _lacks_rows(part: Any) -> bool:
     """Whether a connection that does not go on is shorter than its count."""
     count = part.get("totalCount")
     return isinstance(count, int) and _onward(part) is None and count > len(part["nodes"])

@@ -78,11 +78,16 @@ def connection(base: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConne
     base.execute("ROLLBACK")
 
 
+def stored(connection: duckdb.DuckDBPyConnection, reading: files.Reading) -> files.Read:
+    with reading:
+        return reading.store(connection)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_gives_the_same_issue(connection: duckdb.DuckDBPyConnection, tmp_path: Path, form: str) -> None:
     path = tmp_path / "records.json"
     path.write_text(json.dumps(FORMS[form]))
-    assert files.read_records(connection, REPO, path).items == 1
+    assert stored(connection, files.records(REPO, path)).items == 1
     query = "SELECT repo, number, kind, title, body, author, state, labels, updated_at::VARCHAR FROM items"
     wanted = (REPO, 7, "issue", "T", "", "ann", "open", ["x"], "2024-01-01 00:00:00")
     assert connection.execute(query).fetchall() == [wanted]
@@ -105,7 +110,7 @@ def test_a_bad_line_is_named_and_costs_no_other(connection: duckdb.DuckDBPyConne
         '{"number": 8, "title": "z"}',
     ]
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    assert files.read_records(connection, REPO, path) == (2, 5, 2)
+    assert stored(connection, files.records(REPO, path))[:3] == (2, 5, 2)
     reasons = dict(connection.execute("SELECT line, reason FROM rejects").fetchall())
     assert reasons == {
         3: "malformed JSON",
@@ -130,7 +135,7 @@ def test_a_file_of_unknown_shape_or_without_its_end_is_an_error(
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=words):
-        files.read_records(connection, REPO, tmp_path / name)
+        files.records(REPO, tmp_path / name)
 
 
 def test_hours_before_2015_tell_of_items_by_number(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
@@ -143,7 +148,7 @@ def test_hours_before_2015_tell_of_items_by_number(connection: duckdb.DuckDBPyCo
     path = tmp_path / "2012-04-01-0.json.gz"
     lines = (here | opened, here | closed, here | address | said, elsewhere)
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, lines)).encode()))
-    assert files.read_hour(connection, REPO, path) == (3, 0, 2)
+    assert stored(connection, files.hour(REPO, path))[:3] == (3, 0, 2)
     query = "SELECT repo, number, kind, state, updated_at::VARCHAR FROM items ORDER BY number"
     assert connection.execute(query).fetchall() == [
         (REPO, 5, "issue", "closed", "2012-04-02 07:05:59"),

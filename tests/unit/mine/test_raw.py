@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -135,6 +136,51 @@ def test_an_undated_statement_and_one_of_the_future_fill_gaps_only(connection: d
     future = item(at="2099-01-01T00:00:00Z", source="jsonl", title="future", body="kept")
     tell(connection, item(title="dated"), item(at=None, source="catalog", title="undated", labels=["x"]), future)
     assert read(connection, "SELECT title, body, labels FROM items") == [("dated", "kept", ["x"])]
+
+
+def merged(sha: str, at: str, title: str) -> Said:
+    """A pull request as a commit states it."""
+    return item(
+        *(1, at), source="git", kind="pull", title=title, state="closed", merged=True, merged_at=at, merge_commit_sha=sha
+    )
+
+
+HISTORY = (merged("a", "2025-01-02T00:00:00Z", "As merged"), merged("b", "2025-03-02T00:00:00Z", "As merged again"))
+FIXED = item(at=None, source="git", kind="issue")
+CATALOG = item(at=None, source="catalog", kind="pull", title="Catalog's title")
+OPEN = item(at="2024-12-01T00:00:00Z", source="archive", pull_request={}, state="open")
+LIVE = item(at="2025-01-03T00:00:00Z", source="rest", pull_request={}, title="Title", state="closed")
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ((HISTORY[0], FIXED), ("pull", "As merged", "closed", "a")),
+        (HISTORY, ("pull", "As merged again", "closed", "b")),
+        ((HISTORY[0], CATALOG), ("pull", "Catalog's title", "closed", "a")),
+        ((HISTORY[0], OPEN), ("pull", "As merged", "open", "a")),
+        ((HISTORY[0], LIVE, FIXED), ("pull", "Title", "closed", "a")),
+        ((*HISTORY, CATALOG, FIXED), ("pull", "Catalog's title", "closed", "b")),
+    ],
+)
+def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
+    connection: duckdb.DuckDBPyConnection, said: tuple[Said, ...], wanted: tuple[str, ...]
+) -> None:
+    orders = list(permutations(said))
+    numbered = [[one._replace(id=str(place)) for one in order] for place, order in enumerate(orders, start=1)]
+    for step in range(len(said)):
+        tell(connection, *(order[step] for order in numbered))
+    assert read(connection, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
+    assert read(connection, "SELECT count(*) FROM items") == [(len(orders),)]
+
+
+def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history(connection: duckdb.DuckDBPyConnection) -> None:
+    ours = [part("file", path, number=number, source="git") for number in (1, 2, 3) for path in ("a.py", "only_git.py")]
+    theirs = [part("file", "a.py", number=number, additions=3) for number in (1, 2)]
+    tell(connection, *theirs[:1], *ours)
+    tell(connection, *theirs[1:])
+    query = "SELECT number, path, additions FROM pull_files ORDER BY ALL"
+    assert read(connection, query) == [(1, "a.py", 3), (2, "a.py", 3), (3, "a.py", None), (3, "only_git.py", None)]
 
 
 def test_a_reopened_item_has_no_closing_left(connection: duckdb.DuckDBPyConnection) -> None:

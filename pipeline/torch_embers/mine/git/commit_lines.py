@@ -29,7 +29,7 @@ def read(record: Mapping[str, Any], repo: str) -> Landed:
     if not isinstance(sha, str) or not SHA.fullmatch(sha.lower()):
         raise ValueError("a commit whose sha is no hash of 40 or 64 digits")
     if not isinstance(message, str):
-        raise ValueError("a commit whose message is no text")
+        raise ValueError("a commit whose message is no text")  # noqa: TRY004 - one kind of error for bad records
     message = clean_text(message)
     files = record.get("files")
     total = record.get("files_total")

@@ -20,7 +20,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
-from torch_embers.mine.raw import Said, part_id
 
 from torch_embers import toml_models
 from torch_embers.link import relations
@@ -28,6 +27,7 @@ from torch_embers.link.messages import own_part
 from torch_embers.link.references import parse
 from torch_embers.link.relations import contains_any
 from torch_embers.mine import raw
+from torch_embers.mine.raw import Said, part_id
 from torch_embers.store import rows
 from torch_embers.toml_models import Entry
 

@@ -18,13 +18,12 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.mine.marks import Mark, marks, set_mark
-
 from torch_embers.errors import InputError
 from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE, SOURCE, Rows, store
 from torch_embers.mine.git.git_records import FIELDS, SHA, read_git_log
 from torch_embers.mine.git.gitrepo import Clone, MissingObjectError, moment
 from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, Counted, Sizes, counted
+from torch_embers.mine.marks import Mark, marks, set_mark
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.store import rows
@@ -98,15 +97,18 @@ def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress
                 rows.append(connection, "code_sizes", counted.rows)
                 set_mark(connection, repo, SIZES, tag.name, Mark(history.at, tag.sha))
                 if counted.pointers:
-                    reason = (
-                        f"tag {tag.name}: {len(counted.pointers)} source files are Git LFS pointers and count as nothing"
+                    connection.execute(
+                        _POINTERS, [tag.name, len(counted.pointers), "\n".join(counted.pointers), history.at]
                     )
-                    reject = {"source": SOURCE, "origin": str(clone.path), "reason": reason, "fetched_at": history.at}
-                    rows.append(connection, "rejects", [reject | {"raw": "\n".join(counted.pointers)[:2000]}])
                     rejects += 1
     return Read(commits, rejects, history.notes(clone))
 
 
+_POINTERS = """
+INSERT INTO rejects BY NAME
+SELECT 'git' AS source, $1 AS origin, $2 || ' source files are Git LFS pointers and count as nothing' AS reason,
+       left($3, 2000) AS raw, $4::TIMESTAMP AS fetched_at
+"""
 _FORGET_CLONES = "DELETE FROM listing_marks WHERE repo = ? AND starts_with(listing, ?)"
 """Another clone took its place: where the earlier one is mined again, it is read again."""
 
