@@ -35,9 +35,8 @@ def merge(batch: Rows, number: int, subject: str, day: str, path: str, body: str
 def stored(path: Path, batch: Rows) -> Store:
     """A linked database of these commits."""
     store = Store(path)
-    with store.writer("test", create=True) as writer:
-        with writer.transaction() as connection:
-            store_commits(connection, REPO, [batch], whole=True)
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        store_commits(connection, REPO, [batch], whole=True)
     link_changed(store)
     return store
 

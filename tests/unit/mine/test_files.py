@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from torch_embers.errors import InputError
-from torch_embers.mine import files, raw
+from torch_embers.mine import files
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
