@@ -9,7 +9,8 @@ import pytest
 
 from torch_embers.errors import InputError
 from torch_embers.link.stage import link_changed
-from torch_embers.mine.git.commits import Change, Landed, Rows, store
+from torch_embers.mine.git.commits import Change, Landed, Rows
+from torch_embers.mine.git.commits import store as store_commits
 from torch_embers.progress import Silent
 from torch_embers.store.store import Store
 from torch_embers.study import census, command
@@ -18,35 +19,32 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 REPO = "pytorch/pytorch"
-AT = "2026-01-01T00:00:00Z"
 
 
 def sha(number: int) -> str:
     return f"{number:040x}"
 
 
-def merge(page: Rows, number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main") -> None:
-    page.add(
-        Landed(
-            *(REPO, sha(number), subject, f"{subject}\n\n{body}", f"{day}T12:00:00Z", [Change(path, "modified")]),
-            line=line,
-        )
+def merge(batch: Rows, number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main") -> None:
+    landed = Landed(
+        *(REPO, sha(number), subject, f"{subject}\n\n{body}", f"{day}T12:00:00Z", [Change(path, "modified")]), line=line
     )
+    batch.add(landed)
 
 
-def stored(path: Path, page: Rows) -> Store:
+def stored(path: Path, batch: Rows) -> Store:
     """A linked database of these commits."""
-    found = Store(path)
-    with found.writer("test", create=True) as writer, writer.transaction() as connection:
-        store(connection, REPO, [page], whole=True)
-    link_changed(found)
-    return found
+    store = Store(path)
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        store_commits(connection, REPO, [batch], whole=True)
+    link_changed(store)
+    return store
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Store:
     """Six merges: two patches of the data path, one of computation, a revert after two days, and its reland."""
-    batch = Rows(AT)
+    batch = Rows("2026-01-01")
     merge(batch, 1, "Strides (#50100)", "2021-01-01", "c10/core/TensorImpl.cpp", "Fixes #50001")
     merge(batch, 2, "Copies (#50101)", "2021-01-02", "aten/src/ATen/native/Copy.cpp", "Fixes #50002")
     merge(batch, 3, "Adam (#50102)", "2021-07-01", "torch/optim/adam.py", "Fixes #50003")
@@ -83,7 +81,7 @@ def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None
 
 def later(tmp_path: Path, day: str) -> Store:
     """Two merges of nested tensors and one each of distributed tensors and strides, the last on this day."""
-    batch = Rows(AT)
+    batch = Rows("2026-01-01")
     merge(batch, 1, "Pad (#90100)", "2022-08-01", "torch/nested/__init__.py")
     merge(batch, 2, "Copy (#90101)", "2022-09-02", "torch/nested/__init__.py")
     merge(batch, 3, "Mesh (#90102)", "2022-10-01", "torch/distributed/tensor/api.py")
@@ -111,7 +109,7 @@ def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: 
 
 
 def test_without_a_history_a_census_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
-    empty = stored(tmp_path / "e.duckdb", Rows(AT))
-    assert census.of_store(empty) is None
+    store = stored(tmp_path / "e.duckdb", Rows("2026-01-01"))
+    assert census.of_store(store) is None
     with pytest.raises(InputError, match="embers mine --source git"):
-        command.run(empty, ["census"], tmp_path / "out", Silent())
+        command.run(store, ["census"], tmp_path / "out", Silent())

@@ -20,7 +20,7 @@ def test_every_table_is_one_whole_file_also_in_a_folder_named_like_sql(catalog_t
     store, folder = Store(catalog_template), tmp_path / "new" / "o'hara\"); DROP TABLE items; --"
     done = export(store, folder, "csv")
     assert {path.name for path in folder.iterdir()} == {f"{table}.csv" for table in TABLES}
-    assert "raw_pages" not in TABLES, "these on request only"
+    assert "raw" not in TABLES, "these on request only"
     with store.read() as connection:
         for one in done:
             assert connection.execute(f"SELECT count(*) FROM {one.table}").fetchall() == [(one.rows,)], one.table

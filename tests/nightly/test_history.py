@@ -1,22 +1,23 @@
-"""Links that commits of a history state: what they land, fix and take out, and whose commit a hash is now."""
+"""The merged history as a source: commits in files, what they say of items, and that every tracker wins over them."""
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from helpers.rows import Comment, Commit, Item, Row, put, replace
-from support import rows
+from support import rows, run_embers, snapshot
 from torch_embers.link.stage import link_changed
-from torch_embers.mine.git.commits import fixed_numbers, pull_number
+from torch_embers.mine.git.commits import fixed_numbers
 from torch_embers.store.store import Store
+from unit.test_history import REPO, SHA, line, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REPO = "pytorch/pytorch"
-SHA, OTHER_SHA = "a" * 40, "b" * 40
+OTHER_SHA = "b" * 40
 
 
 def stored(path: Path, *batches: dict[str, list[Row]]) -> Store:
@@ -44,19 +45,38 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    subject, _, _ = GHSTACK.partition("\n")
-    number = pull_number(REPO, subject, GHSTACK)
-    assert number == 56001
-    commit = Commit(REPO, SHA, subject=subject, message=GHSTACK, pull_number=number)
-    store = stored(tmp_path / "e.duckdb", {"commits": [commit]})
-    link_changed(store)
-    found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
-    assert found == [
+    found = read(tmp_path, line(message=GHSTACK))
+    assert [commit.pull_number for commit in found.commits] == [56001]
+    assert sorted((item.number, item.kind, item.title) for item in found.items) == [
+        (55000, "issue", None),
+        (56001, "pull", "[inductor] Keep strides of views"),
+    ]
+    link_changed(Store(found.path))
+    links = rows(found.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert links == [
         ("fixes", 55000),
         ("lands", 56001),
         ("stacked_with", 55998),
         ("stacked_with", 55999),
     ]
+
+
+def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
+    path, database = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb"
+    with gzip.open(path, "wb") as stream:
+        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
+        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
+    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
+    assert "2 items, 2 commits" in done.stdout
+    first = snapshot(database)
+    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
+        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
+    }
+    assert run_embers("mine", "--replay", "--database", database).returncode == 0
+    assert snapshot(database) == first
+
+
+# --- links -------------------------------------------------------------------------------------------------------
 
 
 def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) -> None:
