@@ -79,5 +79,5 @@ def test_shipped_data_are_read_whatever_the_clock_says(database: Path, tmp_path:
         plan.mine_catalog(Store(database))
         assert differing(database, fresh) == {}
         assert shipped.refresh(Store(database))
-        plan = samples.load()
-    assert plan.paper == samples.load().paper
+        study = samples.load()
+    assert study.paper == samples.load().paper

@@ -45,6 +45,23 @@ def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub,
     assert {s for (s,) in rows(database, "SELECT DISTINCT source FROM items")} == {"catalog", "graphql"}
 
 
+def test_without_a_token_why_issues_were_closed_is_asked_first_and_once(tracker: GitHub, database: Path) -> None:
+    run_embers("mine", "--source", "catalog", "--database", str(database))
+    unknown = "SELECT number FROM item_dispositions WHERE evidence LIKE 'no event%' ORDER BY number LIMIT 2"
+    gone, wanted = (number for (number,) in rows(database, unknown))
+    repository = tracker.repository("pytorch/pytorch")
+    repository.add(wanted, state="closed", state_reason="not_planned")
+    repository.event(wanted, "closed", state_reason="not_planned")
+    for _ in range(2):
+        done = run_embers("mine", "--api-url", tracker.url, "--database", str(database), "--budget", "20")
+        assert done.returncode == 0, done.stderr
+    asked = [one.path for one in tracker.asked if "/issues/" in one.path]
+    assert len([path for path in asked if path.endswith(f"/{wanted}/timeline")]) == 1
+    assert len([path for path in asked if path.endswith(f"/{gone}")]) == 1, "GitHub does not have it"
+    assert rows(database, f"SELECT disposition FROM item_dispositions WHERE number = {wanted}") == [("declined",)]
+    assert rows(database, f"SELECT deleted_at IS NOT NULL FROM items WHERE number = {gone}") == [(True,)]
+
+
 def test_a_database_from_the_future_is_refused(database: Path) -> None:
     run_embers("mine", "--source", "catalog", "--database", str(database))
     with duckdb.connect(str(database)) as connection:
