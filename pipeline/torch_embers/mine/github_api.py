@@ -14,9 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -120,17 +118,6 @@ class Retry(GithubRetry):
         after = self.get_retry_after(response) if response else None
         waits(after or self.get_backoff_time(), "GitHub limits requests", self.most, self.announce)
         super().sleep(response)
-
-
-def is_open(api_url: str) -> bool:
-    """Whether requests to an address could be read on the way: http to another machine."""
-    address = urlsplit(api_url)
-    if address.scheme != "http":
-        return False
-    try:
-        return not ip_address(address.hostname or "").is_loopback
-    except ValueError:
-        return address.hostname != "localhost"
 
 
 def waits(seconds: float, why: str, most: float, announce: Callable[[str], None]) -> None:
