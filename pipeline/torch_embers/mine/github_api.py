@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 import requests
 import urllib3
@@ -223,6 +224,8 @@ class GitHubApi:
         def read(headers: Mapping[str, Any], data: Any, at: datetime) -> Answer:
             links = requests.utils.parse_header_links(str(headers.get("link") or ""))
             onward = next((link["url"] for link in links if link.get("rel") == "next"), None)
+            if onward and urlsplit(onward).netloc != urlsplit(self.api_url).netloc:  # PyGithub may send the token there
+                raise UnansweredError("the next page lies on another server")
             return Answer(data, at, next=onward)
 
         return self._retried(_Request("GET", address, parameters), read)
