@@ -20,9 +20,9 @@ from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store.listing import ItemFilter
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
+    from torch_embers.store.store import Store
     from collections.abc import Callable
     from pathlib import Path
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import duckdb
 import pytest
@@ -23,6 +22,9 @@ from torch_embers.run.ledger import Ledger
 from torch_embers.run.recheck import RecheckRequest, recheck
 from torch_embers.store import schema
 from torch_embers.store.store import Store
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REPO = "pytorch/pytorch"
 CASE = case_of("import torch\n", relation="same")
