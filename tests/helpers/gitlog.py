@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -76,7 +76,7 @@ def plain_components(monkeypatch: pytest.MonkeyPatch) -> None:
 class Mined:
     """What a clone gave: rows of each table in their order, as objects."""
 
-    def __init__(self, path: Path, read: gitlog.Read) -> None:
+    def __init__(self, path: Path, read: Any) -> None:
         self.path, self.read = path, read
 
     def __getattr__(self, table: str) -> list[SimpleNamespace]:

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from torch_embers.mine.files.jsonl import JsonlSource
 
 from helpers.rows import Commit, CommitFile, put
 from support import rows, run_embers
@@ -15,7 +14,8 @@ from torch_embers.cli.options import settings_at
 from torch_embers.dataset.collect import collect
 from torch_embers.dataset.publish import render
 from torch_embers.errors import InputError
-from torch_embers.mine import plan, runner
+from torch_embers.mine import plan
+from torch_embers.mine.options import Request
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
 from torch_embers.run import shipped
@@ -42,7 +42,7 @@ def rust(database: Path, tmp_path: Path) -> Store:
     file = tmp_path / "rust.jsonl"
     file.write_text(json.dumps(ISSUE) + "\n", encoding="utf-8")
     store = Store(database)
-    runner.mine(store, JsonlSource(RUST, [file]))
+    assert run_embers("mine", "--source", "jsonl", file, "--repo", RUST, "--database", database).returncode == 0
     return store
 
 
@@ -67,7 +67,7 @@ def test_a_name_that_no_repository_has_stands_in_no_title(name: str) -> None:
 def test_the_catalog_is_refused_for_another_repository(database: Path) -> None:
     wanted = settings.load(database=database, repo=RUST)
     with pytest.raises(InputError, match=f"nothing of {RUST}"):
-        list(plan.run(wanted, plan.Request(source="catalog"), lambda _: pytest.fail("nothing is read")))
+        list(plan.run(wanted, Request(source="catalog"), lambda _: pytest.fail("nothing is read")))
     assert not database.exists()
 
 

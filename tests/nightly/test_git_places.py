@@ -123,9 +123,7 @@ def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its
     assert [rows(database, query) for query in asked] == known
 
 
-def test_a_clone_that_cannot_be_read_to_its_end_changes_nothing(
-    clone: Repository, database: Path
-) -> None:
+def test_a_clone_that_cannot_be_read_to_its_end_changes_nothing(clone: Repository, database: Path) -> None:
     mine(clone, database)
     known = snapshot(database)
     merge(clone)

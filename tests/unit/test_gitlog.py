@@ -411,7 +411,11 @@ _WORD = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]
 _NAME = _WORD.filter(bool)
 
 
-@given(st.lists(st.tuples(_WORD, _WORD, st.lists(st.tuples(_NAME, st.none() | _NAME), max_size=4, unique=True)), max_size=5))
+@given(
+    st.lists(
+        st.tuples(_WORD, _WORD, st.lists(st.tuples(_NAME, st.none() | _NAME), max_size=4, unique=True)), max_size=5
+    )
+)
 def test_any_message_and_any_file_name_is_read_back(
     commits: list[tuple[str, str, list[tuple[str, str | None]]]],
 ) -> None:

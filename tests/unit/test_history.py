@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from helpers.gitlog import Mined
+from support import rows, run_embers, snapshot
 from torch_embers.mine import files
 from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
 from torch_embers.store.store import Store
@@ -28,9 +30,12 @@ def read(path: Path, *lines: bytes) -> Mined:
     """Mine a file of these lines."""
     file, database = path / "commits.jsonl", path / "e.duckdb"
     file.write_bytes(b"".join(lines))
-    with Store(database).writer("test", create=True) as writer, files.records(REPO, file) as reading:
-        with writer.transaction() as connection:
-            return Mined(database, reading.store(connection))
+    with (
+        Store(database).writer("test", create=True) as writer,
+        files.records(REPO, file) as reading,
+        writer.transaction() as connection,
+    ):
+        return Mined(database, reading.store(connection))
 
 
 # --- files of commits --------------------------------------------------------------------------------------
@@ -56,6 +61,21 @@ def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issue
 def test_a_commit_that_is_none_is_a_reject(tmp_path: Path, values: dict[str, Any]) -> None:
     found = read(tmp_path, line(**values), line(sha="b" * 40, message="x"))
     assert len(found.commits) == len(found.rejects) == 1
+
+
+def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
+    path, database, other = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb", "b" * 40
+    with gzip.open(path, "wb") as stream:
+        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + other, files=["M x.py"]))
+        stream.write(line(sha=other, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
+    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
+    assert "2 items, 2 commits" in done.stdout
+    first = snapshot(database)
+    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
+        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
+    }
+    assert run_embers("mine", "--replay", "--database", database).returncode == 0
+    assert snapshot(database) == first
 
 
 def test_subject_title_and_body() -> None:

@@ -6,6 +6,7 @@ Each transaction holds raw objects, the rows derived from them, and the marks th
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import Counter
 from contextlib import AbstractContextManager, suppress
@@ -56,6 +57,8 @@ MOST_FAILED = 8
 """Items in a row that are not answered even alone, until the server is taken to fail as a whole."""
 MOST_TRIES = 6
 """Tries (two a mine) after which an item that GitHub does not give whole is noted and no longer an error."""
+MOST_EXPLAINED = 60
+"""Requests, two an item, of which half are spent on why issues were closed: without a token an hour has so many."""
 COUNT_TOLERANCE, COUNT_SLACK = 0.001, 2
 """Share and number of items that GitHub may count more than it shows: its counts lag behind by minutes."""
 TOKEN_ADVICE = (
@@ -375,6 +378,8 @@ class _Mine:
                 _unmark(connection, self.repo)
             mark, onward = (None, None) if bounds.narrowed else _mark(connection, self.repo, "rest")
             held = sum(count for _, count in connection.execute(_HELD, [self.repo]).fetchall())
+        if not self.api.secrets and not bounds.narrowed:
+            yield from self._each_alone(self._unexplained())
         # by id: what comes of a redirect to a new name has lost what was asked for
         address, asked, top = f"/repositories/{repo_id}/issues", _NEWEST | _asked_of(bounds), ""
         met: set[int] = set()
@@ -432,6 +437,17 @@ class _Mine:
         self.report.notes.append("by REST: with comments and events, without files of pull requests")
         self._begin_by_rest()
         self.progress.expects(len(numbers))
+        yield from self._each_alone(numbers)
+
+    def _unexplained(self) -> list[int]:
+        """Closed issues of which nothing says why they were closed, for half of the requests that are left."""
+        budget = math.inf if self.api.budget is None else self.api.budget - self.api.requests
+        requests = min(self.api.left, budget, MOST_EXPLAINED)
+        with self.transaction() as connection:
+            found = connection.execute(_UNEXPLAINED, [self.repo, int(max(requests, 0)) // 4]).fetchall()
+        return [number for (number,) in found]
+
+    def _each_alone(self, numbers: Sequence[int]) -> Iterator[None]:
         for number in numbers:
             try:
                 objects = self._alone(number)
@@ -519,6 +535,13 @@ SELECT number FROM listed WHERE repo = $1 AND ($3 OR seen_at < $4::TIMESTAMP)
 ORDER BY number
 """
 _ABSENT = "SELECT number FROM listed WHERE repo = ? AND is_absent AND number IN (SELECT unnest(?)) ORDER BY number"
+_UNEXPLAINED = """
+SELECT number FROM item_dispositions JOIN items i USING (repo, number)
+WHERE repo = ? AND i.state = 'closed' AND i.kind = 'issue' AND disposition = 'unknown' AND i.deleted_at IS NULL
+  AND NOT coalesce(i.history, false)
+  AND NOT EXISTS (FROM events e WHERE e.repo = i.repo AND e.number = i.number AND e.type = 'closed')
+ORDER BY number LIMIT ?
+"""
 _TODO = "SELECT number, kind FROM todo WHERE repo = ? ORDER BY tries, number DESC"
 _HELD = "SELECT kind, count(*) FROM listed WHERE repo = ? AND NOT is_absent GROUP BY kind"
 _FOUND = """

@@ -49,7 +49,9 @@ def issue(number: int = 5, **changes: Any) -> dict[str, Any]:
 
 
 def write_hour(path: Path, *events: Mapping[str, Any] | bytes) -> bytes:
-    lines = (given if isinstance(given, bytes) else json.dumps(given, separators=(",", ":")).encode() for given in events)
+    lines = (
+        given if isinstance(given, bytes) else json.dumps(given, separators=(",", ":")).encode() for given in events
+    )
     text = b"".join(line + b"\n" for line in lines)
     path.write_bytes(gzip.compress(text))
     return text

@@ -25,9 +25,12 @@ def one(tmp_path: Path) -> Any:
         """The rows of a file with one record."""
         file, database = tmp_path / "records.jsonl", tmp_path / "e.duckdb"
         file.write_text(json.dumps(record) + "\n")
-        with Store(database).writer("test", create=True) as writer, files.records(REPO, file) as reading:
-            with writer.transaction() as connection:
-                return Mined(database, reading.store(connection))
+        with (
+            Store(database).writer("test", create=True) as writer,
+            files.records(REPO, file) as reading,
+            writer.transaction() as connection,
+        ):
+            return Mined(database, reading.store(connection))
 
     return read
 

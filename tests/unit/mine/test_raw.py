@@ -141,7 +141,14 @@ def test_an_undated_statement_and_one_of_the_future_fill_gaps_only(connection: d
 def merged(sha: str, at: str, title: str) -> Said:
     """A pull request as a commit states it."""
     return item(
-        *(1, at), source="git", kind="pull", title=title, state="closed", merged=True, merged_at=at, merge_commit_sha=sha
+        *(1, at),
+        source="git",
+        kind="pull",
+        title=title,
+        state="closed",
+        merged=True,
+        merged_at=at,
+        merge_commit_sha=sha,
     )
 
 
