@@ -22,9 +22,10 @@ from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store.listing import ItemFilter
 
 if TYPE_CHECKING:
-    from torch_embers.store.store import Store
     from collections.abc import Callable
     from pathlib import Path
+
+    from torch_embers.store.store import Store
 
 
 RATED = SearchRules.load().pairs[0].model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 from datetime import timedelta
-from typing import Any, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
