@@ -144,9 +144,10 @@ def test_a_merged_pull_request_is_closed(store: Store) -> None:
 
 def test_an_item_that_went_is_there_until_it_was_found_gone(store: Store) -> None:
     load(store, lived())
-    gone = Item(REPO, 1, deleted_at=text(day(8)), transferred_to="pytorch/vision#1")
-    with store.writer("test", create=True) as writer:
-        put(writer, items=[gone])
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute(
+            "UPDATE items SET deleted_at = ?, transferred_to = 'pytorch/vision#1'", [day(8).replace(tzinfo=None)]
+        )
     assert set(answers(store, day(7))) == {1}
     assert set(answers(store, day(9))) == set()
 

@@ -20,11 +20,12 @@ from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER
 from torch_embers.store.listing import ItemFilter
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from torch_embers.store.store import Store
 
 
 RATED = SearchRules.load().pairs[0].model

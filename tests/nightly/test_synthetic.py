@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from torch_embers.store.tables import KEYS
 
 from support import snapshot
 from synthetic import make
 from torch_embers import resources
 from torch_embers.store.connection import quoted
+from torch_embers.store.rows import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -348,10 +348,9 @@ def test_an_older_file_is_refused_with_the_command_that_takes_over(old: Path) ->
 
 def test_what_is_the_users_own_is_taken_over_and_nothing_else(old: Path, store: Store) -> None:
     before = old.read_bytes()
-    with store.writer("test") as writer:
-        taken = take_over(writer, old)
-        with pytest.raises(InputError, match="of its own"):
-            take_over(writer, old)
+    taken = take_over(store, old)
+    with pytest.raises(InputError, match="of its own"):
+        take_over(store, old)
     assert taken == {"builds": 1, "cases": 1, "runs": 1, "verdicts": 1, "announcements": 1, "gold_labels": 1}
     assert rows(store, "SELECT annotator FROM gold_labels") == [("ann",)]
     assert rows(store, "SELECT build, provenance FROM verdicts") == [("b", "own")]
@@ -371,16 +370,25 @@ def test_what_is_the_users_own_is_taken_over_and_nothing_else(old: Path, store: 
 def test_a_file_of_another_kind_gives_nothing(old: Path, store: Store, change: str, named: str) -> None:
     with duckdb.connect(old) as connection:
         connection.execute(change)
-    with store.writer("test") as writer, pytest.raises(EmbersError, match=named):
-        take_over(writer, old)
+    with pytest.raises(EmbersError, match=named):
+        take_over(store, old)
     assert rows(store, "FROM gold_labels") == []
 
 
 def test_a_view_in_the_place_of_a_table_is_not_read(old: Path, store: Store) -> None:
     with duckdb.connect(old) as connection:
         connection.execute("DROP TABLE runs; CREATE VIEW runs AS SELECT * FROM read_csv('/etc/passwd')")
-    with store.writer("test") as writer:
-        assert "runs" not in take_over(writer, old)
+    assert "runs" not in take_over(store, old)
+
+
+def test_a_file_that_gives_nothing_leaves_no_new_database(old: Path, tmp_path: Path) -> None:
+    new = Store(tmp_path / "new.duckdb")
+    for name, named in (("none.duckdb", "no such file"), ("old.duckdb.lock", "no such file")):
+        with pytest.raises(InputError, match=named):
+            take_over(new, tmp_path / name)
+    with pytest.raises(InputError, match="name another file"):
+        take_over(Store(old), old)
+    assert not new.path.exists()
 
 
 def test_a_repository_with_a_new_name_takes_its_rows_along(store: Store) -> None:

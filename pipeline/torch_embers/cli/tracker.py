@@ -39,6 +39,10 @@ def mine(
         float | None, typer.Option(help="Longest wait in seconds.", show_default="for the next hour")
     ] = None,
     replay: Annotated[bool, typer.Option("--replay", help="Derive all tables anew from what is stored.")] = False,
+    take_over: Annotated[
+        Path | None,
+        typer.Option("--take-over", help="First bring runs, verdicts, labels of a file of an older embers."),
+    ] = None,
     fix_tests: Annotated[
         bool, typer.Option("--fix-tests", help="With --source git: then make scripts of the tests of merged fixes.")
     ] = False,
@@ -67,6 +71,12 @@ def mine(
         repo = named[0][0]
         wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
         paths, refresh = None, ",".join(str(number) for _, number in named)
+    if take_over is not None:
+        from torch_embers.store.take_over import take_over as bring
+
+        taken = bring(Store(wanted.database), take_over)
+        rows = ", ".join(f"{count:,} {name}" for name, count in taken.items())
+        console.stdout().print(f"taken over from {console.plain(take_over)}: {rows or 'nothing'}")
     request = Request(
         source=source,
         paths=tuple(paths or ()),

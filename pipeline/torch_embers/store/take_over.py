@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.store.writer import Writer
+    from torch_embers.store.store import Store
 
 _OWN_ROWS = "provenance = 'own'"
 OWN: Mapping[str, str] = {
@@ -55,28 +55,31 @@ WHERE c.table_name = ? AND c.database_name <> 'temp' ORDER BY c.column_index
 _AT_ONCE = 10_000
 
 
-def take_over(writer: Writer, old: Path) -> dict[str, int]:
-    """Bring the user's own rows of an older database into this one, in one transaction.
+def take_over(store: Store, old: Path) -> dict[str, int]:
+    """Bring the user's own rows of an older database into a new one, in one transaction.
 
     Args:
-        writer: of the new database.
+        store: the new database; it is made where there is none.
         old: the file of an older embers; it is only read.
 
     Returns:
         How many rows came, by table; tables without any are left out.
 
     Raises:
-        InputError: the file is no database of embers, is too old, or this database has rows of its own already.
-        StoreError: one of both files cannot be opened or written.
+        InputError: the file is no database of embers, or the new one has rows of its own already.
+        StoreError: one of both files cannot be opened or written, or the old one is too old.
     """
     if not old.is_file():
         raise InputError(f"--take-over {old}: no such file")
-    if writer.path.exists() and old.samefile(writer.path):
+    if store.path.exists() and old.samefile(store.path):
         raise InputError(f"--take-over {old}: name another file with --database, this one stays as it is")
     source = connect(old, read_only=True, patience=READ_PATIENCE, former=True)
     try:
-        with writer.transaction(bulk=True) as target:
-            _refuse_second(target, writer.path)
+        with (
+            store.writer("embers mine --take-over", create=True) as writer,
+            writer.transaction(bulk=True) as target,
+        ):
+            _refuse_second(target, store.path)
             taken = {name: _take(source, target, name) for name in (*SHARED, *OWN)}
     finally:
         source.close()
