@@ -173,9 +173,8 @@ def hour(repo: str, path: Path | str, since: str | None = None, until: str | Non
 
 def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path | str, repo: str | None) -> None:
     begins = _beginning(path) if isinstance(path, Path) else b""
-    if isinstance(path, Path):
-        if repo and not begins:
-            raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
+    if isinstance(path, Path) and repo and not begins:
+        raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
     given = {
         "path": _pattern(path) if isinstance(path, Path) else path,
         "encoding": "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8",  # as of PowerShell
@@ -190,8 +189,8 @@ def _beginning(path: Path) -> bytes:
     """The first two bytes.
 
     Raises:
-        InputError: the file cannot be opened, or is packed and holds far more than its size: DuckDB passes over a line of
-            hundreds of megabytes without a word.
+        InputError: the file cannot be opened, or is packed and holds far more than its size: of a line of hundreds of
+            megabytes DuckDB says nothing.
     """
     try:
         with path.open("rb") as file:
