@@ -110,10 +110,11 @@ class Reading:
         for said in self.converted:
             counts[said.kind] = counts.get(said.kind, 0) + 1
         commits = sum(store(connection, home, [rows], whole=False) for home, rows in self.commits.items())
+        landed = set[tuple[str, str]]().union(*(rows.items() for rows in self.commits.values()))
         return Read(
             sum(counts.values()),
             rejects,
-            sum(map(len, numbers.values())),
+            sum(map(len, numbers.values())) + len(landed),
             counts.get("comment", 0),
             counts.get("event", 0) + counts.get("happening", 0),
             commits,

@@ -126,7 +126,7 @@ def _mine_clone(store: Store, repo: str, request: Request, progress: Progress) -
     report = Report("git", repo)
     with _writing(store, report, progress) as writer:
         read = gitlog.read(writer, repo, Path(request.paths[0]), again=request.refresh is not None, progress=progress)
-        report.commits, report.rejects, report.notes = read
+        report.items, report.commits, report.rejects, report.notes = read
     return report
 
 

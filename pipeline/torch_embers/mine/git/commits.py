@@ -206,6 +206,10 @@ class Rows:
         self.files: list[dict[str, Any]] = []
         self.objects: list[Said] = []
 
+    def items(self) -> set[tuple[str, str]]:
+        """Repository and number of the items of which they say something."""
+        return {(one.repo, one.id) for one in self.objects if one.kind == "item"}
+
     def add(self, commit: Landed) -> None:
         """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
         number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)

@@ -65,6 +65,7 @@ class Ref(NamedTuple):
 class Read(NamedTuple):
     """What a clone gave: counts of rows, and notes about what was missing."""
 
+    items: int
     commits: int
     rejects: int
     notes: list[str]
@@ -85,6 +86,7 @@ def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress
     is_new = known.get(str(clone.path), Mark("", "")).state != seen
     pages = list(history.commits(clone)) if is_new else []
     sizes = list(history.releases(clone, {name: mark.state for name, mark in tags.items()}))
+    items = len(set[tuple[str, str]]().union(*(page.items() for page in pages)))
     commits = rejects = 0
     if pages or sizes:
         with writer.transaction(bulk=True) as connection:
@@ -101,7 +103,7 @@ def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress
                         _POINTERS, [tag.name, len(counted.pointers), "\n".join(counted.pointers), history.at]
                     )
                     rejects += 1
-    return Read(commits, rejects, history.notes(clone))
+    return Read(items, commits, rejects, history.notes(clone))
 
 
 _POINTERS = """
