@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 PARTIAL: tuple[dict[str, Any], ...] = (
-    {"path": ["n5"]},
-    {"path": ["n5", "comments"]},
+    {"path": [f"n{ITEMS}"]},
+    {"path": [f"n{ITEMS}", "comments"]},
     {"path": []},
-    {"path": ["n6", "timelineItems"], "silent": True},
+    {"path": [f"n{ITEMS - 1}", "timelineItems"], "silent": True},
 )
 """What lacks in an answer: an item, a part of it, the whole page, and a part without any error."""
 
