@@ -111,18 +111,19 @@ def test_items_are_fetched_by_number_address_and_file(server: GitHub, database: 
     assert "graphql: 2 items" in mine(server, database, "--numbers", tmp_path / "numbers.txt")
     assert "nothing new" in mine(server, database, "--numbers", tmp_path / "numbers.txt")
     assert "graphql: 1 items" in mine(server, database, "--refresh", "4")
-    assert rows(database, "SELECT number FROM items ORDER BY ALL") == [(1,), (2,), (3,), (4,)]
+    assert rows(database, "SELECT number FROM items WHERE source = 'graphql' ORDER BY ALL") == [(1,), (2,), (3,), (4,)]
     assert "has no item #99999" in mine(server, database, "99999", code=4)
 
 
 def test_bounds_and_refresh_all_read_what_they_name(server: GitHub, database: Path) -> None:
+    live = "FROM items WHERE source = 'graphql'"
     mine(server, database, "--state", "open")
-    assert rows(database, "SELECT DISTINCT state FROM items") == [("open",)]
-    [(count,)] = rows(database, "SELECT count(*) FROM items")
+    assert rows(database, f"SELECT DISTINCT state {live}") == [("open",)]
+    [(count,)] = rows(database, f"SELECT count(*) {live}")
     assert "nothing new" in mine(server, database, "--state", "open")
     assert f"graphql: {count} items" in mine(server, database, "--state", "open", "--refresh", "all")
     mine(server, database)
-    [(whole,)] = rows(database, "SELECT count(*) FROM items")
+    [(whole,)] = rows(database, f"SELECT count(*) {live}")
     assert whole > count
     assert f"graphql: {whole} items" in mine(server, database, "--refresh", "all")
 

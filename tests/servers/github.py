@@ -229,8 +229,8 @@ class GitHub:
             headers["X-RateLimit-Reset"] = str(int(time.time()) + entry["reset_in"])
         body = answered.body[: entry["keep"]] if "keep" in entry else answered.body
         if entry.get("move"):
-            query = urlencode(asked.query)
-            headers["Location"] = f"{self.url}/repositories/1/{asked.path.split('/', 4)[4]}?{query}"
+            query, rest = urlencode(asked.query), re.sub(r"^/(repos/[^/]+/[^/]+|repositories/\d+)/", "", asked.path)
+            headers["Location"] = f"{self.url}/repositories/1/{rest}?{query}"
         if "body" in entry:
             body = entry["body"].encode() if isinstance(entry["body"], str) else entry["body"]
         return Answered(body, entry.get("status", answered.status), headers, entry.get("wire", ""))

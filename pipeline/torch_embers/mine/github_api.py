@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -122,17 +121,6 @@ class Retry(GithubRetry):
         super().sleep(response)
 
 
-def is_open(api_url: str) -> bool:
-    """Whether requests to an address could be read on the way: http to another machine."""
-    address = urlsplit(api_url)
-    if address.scheme != "http":
-        return False
-    try:
-        return not ip_address(address.hostname or "").is_loopback
-    except ValueError:
-        return address.hostname != "localhost"
-
-
 def waits(seconds: float, why: str, most: float, announce: Callable[[str], None]) -> None:
     """Announce a wait that is worth saying.
 
@@ -236,6 +224,8 @@ class GitHubApi:
         def read(headers: Mapping[str, Any], data: Any, at: datetime) -> Answer:
             links = requests.utils.parse_header_links(str(headers.get("link") or ""))
             onward = next((link["url"] for link in links if link.get("rel") == "next"), None)
+            if onward and urlsplit(onward).netloc != urlsplit(self.api_url).netloc:  # PyGithub may send the token there
+                raise UnansweredError("the next page lies on another server")
             return Answer(data, at, next=onward)
 
         return self._retried(_Request("GET", address, parameters), read)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
+from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
 
 from torch_embers.errors import EmbersError, InputError, NotReachableError, RateLimitError, StoreMissingError
 from torch_embers.link.stage import link_changed
@@ -60,10 +62,11 @@ def run(settings: Settings, request: Request, progress_of: ProgressOf) -> Iterat
             raise InputError(f"--source catalog holds bugs of {DEFAULT_REPO} and nothing of {settings.repo}")
         yield mine_catalog(store)
     else:
+        way = _way(settings, request)
         if kind == "auto" and settings.repo == DEFAULT_REPO:
             yield mine_catalog(store, link=False)
         try:
-            report = _mine_live(store, settings, request, progress_of)
+            report = _mine_live(store, settings, request, way, progress_of)
         except EmbersError:
             if kind == "auto" and store.exists():  # the catalog waits for its links
                 with suppress(EmbersError), store.writer("embers mine") as writer:
@@ -176,74 +179,89 @@ def _reading(repo: str, file: File, request: Request) -> Reading:
 # ---- live ----------------------------------------------------------------------------------------------------------
 
 
-def _mine_live(store: Store, settings: Settings, request: Request, progress_of: ProgressOf) -> Report:
-    """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
-    from torch_embers.mine import live  # with PyGithub, which a mine of files does without
-    from torch_embers.mine.live import TOKEN_ADVICE
-    from torch_embers.mine.tracker import Bounds
+class _Way(NamedTuple):
+    """How GitHub is asked, and for what."""
 
-    numbers = _numbers(request)
-    with ExitStack() as stack:
-        api = stack.enter_context(_api(settings, request.budget))
-        if request.source == "graphql" and not api.secrets:
-            raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
-        by_rest = request.source == "rest" or not api.secrets
-        if request.check_numbers and by_rest:
-            raise InputError("--check-numbers needs a token and GraphQL: set GITHUB_TOKEN")
-        progress = stack.enter_context(progress_of(api))
-        api.announce = progress.said
-        bounds = Bounds(request.since, request.until, request.state, request.labels)
-        report = Report("rest" if by_rest else "graphql", settings.repo)
-        is_first = request.source == "auto" and settings.repo == DEFAULT_REPO
-        with _writing(store, report, progress) as writer:
-
-            def transaction() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-                return writer.transaction(alone=True)
-
-            try:
-                given: dict[str, Any] = {
-                    "again": request.refresh is not None,
-                    "by_rest": by_rest,
-                    "report": report,
-                    "progress": progress,
-                }
-                if numbers is None:
-                    live.mine(transaction, api, settings.repo, bounds, compare=request.check_numbers, **given)
-                else:
-                    live.mine_items(transaction, api, settings.repo, numbers, **given)
-            except NotReachableError as error:
-                if not is_first:
-                    raise
-                report.stopped = f"{error}; the database holds the embedded catalog"
-                report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
-            except RateLimitError as limit:
-                if api.secrets or request.source != "auto":
-                    raise
-                report.stopped = str(limit)
-    return report
+    tokens: list[str]
+    by_rest: bool
+    numbers: list[int] | None
+    """Items to mine alone, if any are named."""
 
 
-def _numbers(request: Request) -> list[int] | None:
-    """Numbers to mine alone, if any are named."""
-    if request.numbers is not None:
-        return options.read_numbers(request.numbers)
-    return options.numbers_of(request.refresh) if request.refresh is not None else None
+def _way(settings: Settings, request: Request) -> _Way:
+    """Check what can be checked before anything is stored.
 
-
-def _api(settings: Settings, budget: int | None) -> GitHubApi:
-    from torch_embers.mine.github_api import GitHubApi, Patience, is_open
-
-    tokens = settings.token_list()
+    Raises:
+        InputError: what is asked for needs a token, a token would cross a network in the clear, or numbers are none.
+    """
+    tokens, numbers = settings.token_list(), None
     if tokens and is_open(settings.api_url) and not settings.allow_http:
         raise InputError(
             f"{settings.api_url} is not encrypted, others on the way could read the token: use https, unset the token, "
             "or allow it by EMBERS_ALLOW_HTTP=1 (allow_http in embers.toml)"
         )
+    by_rest = request.source == "rest" or not tokens
+    if by_rest and request.source == "graphql":
+        raise InputError("--source graphql needs a token: set GITHUB_TOKEN, or use --source rest")
+    if by_rest and request.check_numbers:
+        raise InputError("--check-numbers needs a token and GraphQL: set GITHUB_TOKEN")
+    if request.numbers is not None:
+        numbers = options.read_numbers(request.numbers)
+    elif request.refresh is not None:
+        numbers = options.numbers_of(request.refresh)
+    return _Way(tokens, by_rest, numbers)
+
+
+def is_open(api_url: str) -> bool:
+    """Whether requests to an address could be read on the way: http to another machine."""
+    address = urlsplit(api_url)
+    if address.scheme != "http":
+        return False
+    try:
+        return not ip_address(address.hostname or "").is_loopback
+    except ValueError:
+        return address.hostname != "localhost"
+
+
+def _mine_live(store: Store, settings: Settings, request: Request, way: _Way, progress_of: ProgressOf) -> Report:
+    """Mine GitHub; with ``auto`` an unreachable GitHub is no error, because the catalog is there already."""
+    from torch_embers.mine import live  # with PyGithub, which a mine of files does without
+    from torch_embers.mine.github_api import GitHubApi, Patience
+    from torch_embers.mine.live import TOKEN_ADVICE
+    from torch_embers.mine.tracker import Bounds
+
     wait = settings.max_wait
     if wait is None:
-        wait = WAIT_WITH_TOKEN if tokens else WAIT_WITHOUT
+        wait = WAIT_WITH_TOKEN if way.tokens else WAIT_WITHOUT
     given = settings.model_dump(include={one.name for one in fields(Patience)}) | {"max_wait": wait}
-    return GitHubApi(settings.api_url, tokens, Patience(**given), budget)
+    bounds = Bounds(request.since, request.until, request.state, request.labels)
+    report = Report("rest" if way.by_rest else "graphql", settings.repo)
+    with ExitStack() as stack:
+        api = stack.enter_context(GitHubApi(settings.api_url, way.tokens, Patience(**given), request.budget))
+        progress = stack.enter_context(progress_of(api))
+        api.announce = progress.said
+        writer = stack.enter_context(_writing(store, report, progress))
+
+        def transaction() -> AbstractContextManager[duckdb.DuckDBPyConnection]:
+            return writer.transaction(alone=True)
+
+        how: dict[str, Any] = {"again": request.refresh is not None, "by_rest": way.by_rest}
+        how |= {"report": report, "progress": progress}
+        try:
+            if way.numbers is None:
+                live.mine(transaction, api, settings.repo, bounds, compare=request.check_numbers, **how)
+            else:
+                live.mine_items(transaction, api, settings.repo, way.numbers, **how)
+        except NotReachableError as error:
+            if request.source != "auto" or settings.repo != DEFAULT_REPO:
+                raise
+            report.stopped = f"{error}; the database holds the embedded catalog"
+            report.notes.append(f"once GitHub can be reached: {TOKEN_ADVICE}")
+        except RateLimitError as limit:
+            if way.tokens or request.source != "auto":
+                raise
+            report.stopped = str(limit)
+    return report
 
 
 def not_stored(store: Store, repo: str, numbers: Sequence[int]) -> list[int]:
