@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CATALOG = "catalog.jsonl"
+ALWAYS_UNPACKED = 64 << 20
+"""Bytes that any packed file may hold: a short one may well repeat itself."""
+LARGEST_RATIO = 200
+"""How often a larger one may hold its own size: texts of issues pack 3 to 8 times, gzip ends at 1,030."""
 LARGEST = 1 << 30
 """Bytes of a document that is no list of lines."""
 BATCH = 50_000
@@ -168,15 +172,9 @@ def hour(repo: str, path: Path | str, since: str | None = None, until: str | Non
 
 
 def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path | str, repo: str | None) -> None:
-    begins = b""
-    if isinstance(path, Path):
-        try:
-            with path.open("rb") as file:
-                begins = file.read(2)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror}") from error
-        if repo and not begins:
-            raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
+    begins = _beginning(path) if isinstance(path, Path) else b""
+    if isinstance(path, Path) and repo and not begins:
+        raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
     given = {
         "path": _pattern(path) if isinstance(path, Path) else path,
         "encoding": "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8",  # as of PowerShell
@@ -185,6 +183,25 @@ def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path | str, repo: s
     }
     for statement in connection.extract_statements(raw.text_of("read_lines.sql")):
         _load(connection, str(path), statement, given)
+
+
+def _beginning(path: Path) -> bytes:
+    """The first two bytes.
+
+    Raises:
+        InputError: the file cannot be opened, or is packed and holds far more than its size: of a line of hundreds of
+            megabytes DuckDB says nothing.
+    """
+    try:
+        with path.open("rb") as file:
+            begins, size = file.read(2), path.stat().st_size
+            file.seek(max(0, size - 4))
+            unpacked = int.from_bytes(file.read(4), "little") if begins == _GZIP else 0
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+    if unpacked > max(ALWAYS_UNPACKED, LARGEST_RATIO * size):
+        raise InputError(f"{path}: unpacks to more than {LARGEST_RATIO} times its size, which no text of issues does")
+    return begins
 
 
 def _pattern(path: Path) -> str:

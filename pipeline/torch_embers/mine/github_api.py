@@ -203,7 +203,7 @@ class GitHubApi:
         """A text of the server without the tokens that it was sent: it is shown and stored."""
         for secret in self.secrets:
             if len(secret) >= SHORTEST_TOKEN:
-                text = text.replace(secret, "(hidden)")
+                text = re.sub(re.escape(secret), "(hidden)", text, flags=re.IGNORECASE)  # names of hosts are lower case
         return text
 
     @property

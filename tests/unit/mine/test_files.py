@@ -127,6 +127,7 @@ def test_a_bad_line_is_named_and_costs_no_other(connection: duckdb.DuckDBPyConne
         ("a.json", b'[{"foo": 1, "bar": 2}]', "with the keys bar, foo"),
         ("a.json", b'[{"number": 1, "title": "x"},', "cannot be read to its end"),
         ("a.jsonl.gz", gzip.compress(b'{"number": 1, "title": "x"}\n' * 99)[:-9], "cannot be read to its end"),
+        ("a.jsonl.gz", gzip.compress(b'{"title": "' + b"x" * (70 << 20)), "unpacks to more than 200 times"),
         ("a.txt", b"", "not one of"),
     ],
 )
