@@ -29,13 +29,14 @@ def test_every_table_is_one_whole_file_also_in_a_folder_named_like_sql(catalog_t
 WRITE_ON = """
     import sys
     from pathlib import Path
-    from helpers.rows import Item, put
     from torch_embers.store.store import Store
     with Store(Path(sys.argv[1])).writer("embers mine", create=True) as writer:
         number = 0
         while True:
             number += 1
-            put(writer, items=[Item("o/r", number, title="t"), Item("o/s", number, title="t")])
+            with writer.transaction() as connection:
+                made = "INSERT INTO items (repo, number, title) VALUES ('o/r', $1, 't'), ('o/s', $1, 't')"
+                connection.execute(made, [number])
             if number == 1:
                 print("ready", flush=True)
 """
