@@ -16,7 +16,6 @@ from hypothesis import settings
 from servers.dataset import generated_dataset
 from servers.github import GitHub
 from support import run_embers
-from torch_embers.store import schema
 from torch_embers.store import writer as writing
 
 if TYPE_CHECKING:
@@ -58,14 +57,11 @@ def new_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _new_databases_are_copies(new_database: Path) -> Iterator[None]:
     """A new database of this process is a copy: to make the tables takes 0.2 s, and hundreds of tests make a database.
 
-    Commands that run as a process of their own, and tests that change the schema, make the tables.
+    Commands that run as a process of their own make the tables.
     """
-    make, shipped = writing.create, schema.migrations()
+    make = writing.create
 
     def copy(path: Path) -> None:
-        if schema.migrations() != shipped:
-            make(path)
-            return
         unfinished = path.with_name(f"{path.name}.new")
         try:
             shutil.copyfile(new_database, unfinished)

@@ -268,7 +268,7 @@ def insert(connection: duckdb.DuckDBPyConnection, table: str, columns: str, rows
 def empty(path: Path | None = None) -> duckdb.DuckDBPyConnection:
     """A database with schema and views, and nothing in it; in memory where no file is given."""
     connection = duckdb.connect(str(path or ":memory:"))
-    schema.upgrade(connection, "2000-01-01T00:00:00", __version__)
+    schema.make(connection, "2000-01-01T00:00:00", __version__)
     views.refresh(connection)
     return connection
 

@@ -17,11 +17,6 @@ from hypothesis import settings
 
 from torch_embers.builds.registry import environment_text, machine_here
 from torch_embers.cli.entry import main
-from torch_embers.mine.github.client import GitHubClient
-from torch_embers.mine.github.graphql import GraphqlSource
-from torch_embers.mine.github.replies import Patience
-from torch_embers.mine.github.rest import RestSource
-from torch_embers.mine.scope import Scope
 from torch_embers.progress import Silent
 from torch_embers.repro.case import Case, metadata_lines, parse
 from torch_embers.repro.shipped_verdicts import matrix
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 CATALOG = len((ROOT / "data/catalog.jsonl").read_text(encoding="utf-8").splitlines())
 """Items of the catalog."""
-QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.05, secondary_wait=0.3)
-"""Patience whose pauses a test can afford; the rules are the shipped ones."""
 
 REWRITING = os.environ.get("EMBERS_SNAPSHOTS") == "1"  # read here: no test sees the variables of embers
 COMPARED = (
@@ -44,13 +37,6 @@ COMPARED = (
     "events",
     "comments",
     "pull_files",
-    "reviews",
-    "review_comments",
-    "pull_commits",
-    "checks",
-    "item_people",
-    "reactions",
-    "users",
     "commits",
     "commit_files",
     "code_sizes",
@@ -168,21 +154,6 @@ def snapshot(database: Path, tables: Iterable[str] = COMPARED, without: Iterable
             ]
             found[table] = sorted(connection.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall(), key=repr)
     return found
-
-
-def client(url: str, *tokens: str, patience: Patience = QUICK, budget: int | None = None) -> GitHubClient:
-    """A client of a stand-in."""
-    return GitHubClient(url, list(tokens), patience, budget=budget)
-
-
-def rest(url: str, repo: str, *tokens: str, page_size: int = 100, **scope: Any) -> RestSource:
-    """A REST source of a stand-in."""
-    return RestSource(client(url, *tokens), Scope(repo, **scope), page_size=page_size)
-
-
-def graphql(url: str, repo: str, token: str = "token-one", **scope: Any) -> GraphqlSource:
-    """A GraphQL source of a stand-in."""
-    return GraphqlSource(client(url, token), Scope(repo, **scope))
 
 
 CASE_CODE = """

@@ -1,10 +1,10 @@
--- The population: every commit of the main line of pytorch/pytorch since the study's first day, each with its place in time. A commit
+-- The population: every commit of the main line since the study's first day, each with its place in time. A commit
 -- of the main line is a merge: a pull request that landed, an import from Meta's repository, or a direct push.
 -- Temporary table census_parts (path, component, subcomponent, strict) holds the part of each path by data/components.toml.
 CREATE OR REPLACE TEMP TABLE census_merges AS
 SELECT repo, lower(sha) AS sha, committed_at, pull_number, year(committed_at) AS year,
        CASE WHEN month(committed_at) <= 6 THEN 1 ELSE 2 END AS half
-FROM commits WHERE repo = 'pytorch/pytorch' AND line = 'main' AND committed_at >= $first;
+FROM commits WHERE repo = $repo AND line = 'main' AND committed_at >= $first;
 
 CREATE OR REPLACE TEMP TABLE census_touched AS
 SELECT DISTINCT f.sha, p.component, p.subcomponent, p.strict

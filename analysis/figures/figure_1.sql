@@ -3,7 +3,7 @@
 -- that the study names; `basis` says which of the two was read.
 WITH clone AS (
     SELECT tag AS release, min(tagged_at)::DATE AS released, component, sum(lines) AS lines
-    FROM code_sizes WHERE repo = 'pytorch/pytorch' AND component IN ('data_path', 'data_path_strict', 'computation') GROUP BY ALL
+    FROM code_sizes SEMI JOIN study_repository USING (repo) WHERE component IN ('data_path', 'data_path_strict', 'computation') GROUP BY ALL
 ), wheels AS (
     SELECT version AS release, released, component, sum(lines) AS lines
     FROM (SELECT version, component, lines FROM study_wheel_lines WHERE component <> 'other'
@@ -13,5 +13,6 @@ WITH clone AS (
 )
 SELECT 'clone' AS basis, * FROM clone
 UNION ALL
-SELECT 'python lines of wheels', * FROM wheels WHERE NOT EXISTS (FROM clone)
+SELECT 'python lines of wheels', * FROM wheels
+WHERE NOT EXISTS (FROM clone) AND (SELECT repo FROM study_repository) = 'pytorch/pytorch'
 ORDER BY released, component;

@@ -3,7 +3,7 @@
 CREATE OR REPLACE TEMP TABLE study_items AS
 SELECT j.*, d.reported_at, coalesce(d.dated, false) AS dated
 FROM judged_items j LEFT JOIN study_dates d USING (repo, number)
-WHERE j.repo = 'pytorch/pytorch';
+WHERE j.repo = (SELECT repo FROM study_repository);
 
 -- One label for each item and scheme: people before the paper before automated annotators, then the majority.
 -- Predictions of the classifier are no labels: what rests on them needs correction (analysis/tables/prevalence.sql).

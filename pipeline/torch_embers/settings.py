@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from torch_embers.errors import SettingsError
 from torch_embers.locations import SETTINGS_FILE, default_builds_dir, default_database
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 DEFAULT_REPO = "pytorch/pytorch"
+REPOSITORY = r"[\w.-]+/[\w.-]+"
 SHIPPED_EMBEDDER = "tracker-encoder"
 DEFAULT_EMBEDDER = SHIPPED_EMBEDDER
 DEFAULT_API_URL = "https://api.github.com"
@@ -25,14 +30,16 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     database: Path = Field(default_factory=default_database, description="The DuckDB file.")
-    repo: str = Field(DEFAULT_REPO, pattern=r"^[\w.-]+/[\w.-]+$", description="Repository as owner/name.")
+    repo: str = Field(DEFAULT_REPO, pattern=f"^{REPOSITORY}$", description="Repository as owner/name.")
     embedder: str = Field(
         DEFAULT_EMBEDDER, min_length=1, description="Embedding model: the shipped one, a hub name or a folder."
     )
     api_url: str = Field(DEFAULT_API_URL, pattern=r"^https?://", description="Base address of the GitHub API.")
     allow_http: bool = Field(default=False, description="Send tokens over plain http to other machines.")
     tokens: SecretStr = Field(SecretStr(""), description="GitHub tokens, separated by commas; used in turn.")
-    max_wait: float = Field(120.0, ge=0, description="Longest wait in seconds for a rate limit or a retry.")
+    max_wait: float | None = Field(
+        None, ge=0, description="Longest wait in seconds; by default 3,700 with a token (its hour), 120 without."
+    )
     timeout: int = Field(30, ge=1, description="Seconds until one request counts as failed.")
     retries: int = Field(6, ge=0, le=50, description="How often a failed request is tried again.")
     backoff: float = Field(1.0, gt=0, description="First pause in seconds before a retry; it doubles each time.")
@@ -67,3 +74,15 @@ def load(**flags: Any) -> Settings:
         raise SettingsError(f"setting {field!r}: {first['msg']} (from embers.toml, EMBERS_* or a flag)") from error
     except (OSError, ValueError) as error:
         raise SettingsError(f"embers.toml cannot be read: {error}") from error
+
+
+def only_repository(names: Iterable[str]) -> str:
+    """The one repository that is named; PyTorch's where none is, or more than one."""
+    found = set(names)
+    name = found.pop() if len(found) == 1 else ""
+    return name if re.fullmatch(REPOSITORY, name, re.ASCII) else DEFAULT_REPO
+
+
+def project_of(repo: str) -> str:
+    """What a repository is called in titles."""
+    return "PyTorch" if repo == DEFAULT_REPO else repo

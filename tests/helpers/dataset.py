@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from helpers.rows import CatalogEntry, Comment, GoldLabel, Item, Row, StatedLink, put
 from torch_embers.dataset import definitions, publish
-from torch_embers.store.records import Batch, CatalogEntry, Comment, GoldLabel, Item, StatedLink
 from torch_embers.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ GONE = 99
 STATUS_EVIDENCE = f"x7: occurs 1/1 ({SECRET})"
 
 
-def item(number: int, title: str, **more: Any) -> Item:
+def item(number: int, title: str, **more: Any) -> Row:
     return Item(
         REPO,
         number,
@@ -54,7 +54,7 @@ def item(number: int, title: str, **more: Any) -> Item:
     )
 
 
-def batch() -> Batch:
+def batch() -> dict[str, list[Row]]:
     items = [item(number, title) for number, title in enumerate(TITLES, start=1)]
     gone = item(GONE, f"{SECRET} gone", deleted_at="2024-02-02T00:00:00Z")
     gold = [
@@ -62,13 +62,13 @@ def batch() -> Batch:
         GoldLabel(REPO, 2, "bug_type", "memory", "automated", "robot|1", "by rule"),
         GoldLabel(REPO, GONE, "bug_type", "memory", "automated", "robot|1", SECRET),
     ]
-    return Batch(
-        items=[*items, gone],
-        comments=[Comment(REPO, 1, "1", author=PERSON, body=f"{SECRET} comment")],
-        gold_labels=gold,
-        catalog=[CatalogEntry(REPO, 1, "Our words.", backends=("cpu",), affected_versions=(), fixed_versions=())],
-        stated_links=[StatedLink(REPO, 2, "fixes", REPO, 1, "dataset")],
-    )
+    return {
+        "items": [*items, gone],
+        "comments": [Comment(REPO, 1, "1", author=PERSON, body=f"{SECRET} comment")],
+        "gold_labels": gold,
+        "catalog": [CatalogEntry(REPO, 1, "Our words.", backends=("cpu",), affected_versions=(), fixed_versions=())],
+        "stated_links": [StatedLink(REPO, 2, "fixes", REPO, 1, "dataset")],
+    }
 
 
 RUNS = f"""
@@ -126,7 +126,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """A small database with every kind of row, and with text that must not get out or must not do harm."""
     store = Store(tmp_path_factory.mktemp("hostile") / "it's.duckdb")
     with store.writer("test", create=True) as writer:
-        writer.commit(batch())
+        put(writer, **batch())
         with writer.transaction() as connection:
             connection.execute(RUNS)
     return store

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from torch_embers.mine import readers
-from torch_embers.mine.git import gitsizes
-from torch_embers.mine.git.gitlog import GitSource
-from torch_embers.store.records import Batch
+from torch_embers.mine.git import gitlog, gitsizes
+from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,19 +73,23 @@ def plain_components(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gitsizes, "component_of", component_of)
 
 
-def mine(path: Path, state: dict[str, str] | None = None, **options: Any) -> tuple[Batch, dict[str, str]]:
-    """Everything of one run, and the cursors after it; each page must read back to the same records."""
-    total, cursors = Batch(), dict(state or {})
-    for batch in GitSource(REPO, path, **options).batches(cursors):
-        replayed = Batch()
-        for page in batch.pages:
-            replayed.extend(readers.read(page))
-        assert (replayed.commits, replayed.commit_files) == (batch.commits, batch.commit_files)
-        assert (replayed.items, replayed.pull_files) == (batch.items, batch.pull_files)
-        assert (replayed.code_sizes, replayed.rejects) == (batch.code_sizes, batch.rejects)
-        cursors.update({cursor.stream: cursor.cursor for cursor in batch.cursors})
-        total.extend(batch)
-    return total, cursors
+class Mined:
+    """What a clone gave: rows of each table in their order, as objects."""
+
+    def __init__(self, path: Path, read: Any) -> None:
+        self.path, self.read = path, read
+
+    def __getattr__(self, table: str) -> list[SimpleNamespace]:
+        with Store(self.path).read() as connection:
+            found = connection.execute(f"FROM {table} ORDER BY rowid").to_arrow_table()
+        return [SimpleNamespace(**row) for row in found.to_pylist()]
+
+
+def mine(path: Path, database: Path | None = None, repo: str = REPO) -> Mined:
+    """Mine a clone, into a database beside it where none is named."""
+    database = database or path.parent / "of_clone.duckdb"
+    with Store(database).writer("test", create=True) as writer:
+        return Mined(database, gitlog.read(writer, repo, path))
 
 
 def remove_blob(repository: Repository, name: str) -> None:

@@ -13,7 +13,7 @@ from helpers.timeline_rows import CRASH, GAP, SCRIPT, VALUE, add_script, add_tim
 from mini_study import insert
 from support import case_of
 from torch_embers.extract.script import NoScript
-from torch_embers.mine.runner import mine_catalog
+from torch_embers.mine.plan import mine_catalog
 from torch_embers.repro import bank
 from torch_embers.store.store import Store
 
@@ -35,7 +35,7 @@ EVIL = "\x1b[31m\x7f\u202e\u2028 <script>"
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     """The catalog without shipped verdicts, five items with cases on two builds, one of them with a hostile title."""
     store = Store(tmp_path_factory.mktemp("listing") / "e.duckdb")
-    mine_catalog(store, "pytorch/pytorch")
+    mine_catalog(store)
     classes: dict[str, Any] = {"bug_type": "memory", "memory_type": "non_contiguous", "consequence": "crash"}
     cases = [
         case_of(name="pt1_strides", issues=["a/b#1"], **classes),

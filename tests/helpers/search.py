@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from helpers.rows import Item, Row, put
 from torch_embers.classify.embedding import vectors
 from torch_embers.classify.embedding.embedder import Embedder
-from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -41,15 +41,15 @@ class Words(Embedder):
         return made
 
 
-def item(number: int, title: str | None, body: str | None = None, updated: str = NOON, repo: str = REPO) -> Item:
+def item(number: int, title: str | None, body: str | None = None, updated: str = NOON, repo: str = REPO) -> Row:
     return Item(repo, number, title=title, body=body, updated_at=updated)
 
 
-def store_of(database: Path, items: Iterable[Item] = (), **parts: Any) -> Store:
+def store_of(database: Path, items: Iterable[Row] = (), **parts: Any) -> Store:
     """A database to which these items and other parts of a batch were added."""
     store = Store(database)
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=list(items), **parts))
+        put(writer, items=list(items), **parts)
     return store
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.rows import Event, Item, Row, put
 from support import example_count
-from torch_embers.store.records import Batch, Event, Item
 from torch_embers.store.store import Store
 from unit.test_store import store  # noqa: F401 - a fixture
 
@@ -53,7 +53,7 @@ class History:
     labels: set[str] = field(default_factory=set)
     closed_at: datetime | None = None
     now: datetime = START
-    events: list[Event] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
     states: list[tuple[datetime, str, str, tuple[str, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,7 +89,7 @@ class History:
         self.events.append(Event(REPO, self.number, identity, kind, created_at=text(moment), **values))
         self._note()
 
-    def item(self) -> Item:
+    def item(self) -> Row:
         return Item(
             REPO,
             self.number,
@@ -103,8 +103,8 @@ class History:
             history=True if self.history else None,
         )
 
-    def batch(self) -> Batch:
-        return Batch(items=[self.item()], events=list(self.events) if self.history else [])
+    def batch(self) -> dict[str, list[Row]]:
+        return {"items": [self.item()], "events": list(self.events) if self.history else []}
 
     def at(self, moment: datetime) -> tuple[str, str, tuple[str, ...]] | None:
         """State, title and labels at a moment; ``None`` before the item existed."""
@@ -113,13 +113,11 @@ class History:
 
 
 def load(store: Store, *histories: History) -> None:
-    batch = Batch()
-    for history in histories:
-        batch.extend(history.batch())
+    batches = [history.batch() for history in histories]
     with store.writer("test", create=True) as writer:
         with writer.transaction() as connection:
             connection.execute("DELETE FROM items; DELETE FROM events")
-        writer.commit(batch)
+        put(writer, **{name: [row for batch in batches for row in batch[name]] for name in ("items", "events")})
 
 
 def lived() -> History:
@@ -138,7 +136,7 @@ def test_a_merged_pull_request_is_closed(store: Store) -> None:
     pull = Item(REPO, 1, kind="pull", state="closed", created_at=text(day(0)), history=True, labels=())
     merged = Event(REPO, 1, "1", "merged", created_at=text(day(1)))
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[pull], events=[merged]))
+        put(writer, items=[pull], events=[merged])
     assert answers(store, day(-1)) == {}, "it does not exist before it was created"
     assert answers(store, day(0.5))[1]["state"] == "open"
     assert answers(store, day(1.5))[1]["state"] == "closed"
@@ -146,9 +144,10 @@ def test_a_merged_pull_request_is_closed(store: Store) -> None:
 
 def test_an_item_that_went_is_there_until_it_was_found_gone(store: Store) -> None:
     load(store, lived())
-    gone = Item(REPO, 1, deleted_at=text(day(8)), transferred_to="pytorch/vision#1")
-    with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[gone]))
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        connection.execute(
+            "UPDATE items SET deleted_at = ?, transferred_to = 'pytorch/vision#1'", [day(8).replace(tzinfo=None)]
+        )
     assert set(answers(store, day(7))) == {1}
     assert set(answers(store, day(9))) == set()
 

@@ -11,12 +11,12 @@ import pytest
 pytest.importorskip("sklearn")
 
 
+from helpers.rows import GoldLabel
 from helpers.search import Words, item, store_of
 from support import Ended, rows, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild
 from torch_embers.classify.model import FILE
-from torch_embers.store.records import GoldLabel
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:

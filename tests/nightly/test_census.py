@@ -9,9 +9,9 @@ import pytest
 
 from torch_embers.errors import InputError
 from torch_embers.link.stage import link_changed
-from torch_embers.mine.git.commits import Change, Landed, add_commit
+from torch_embers.mine.git.commits import Change, Landed, Rows
+from torch_embers.mine.git.commits import store as store_commits
 from torch_embers.progress import Silent
-from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
 from torch_embers.study import census, command
 
@@ -25,18 +25,18 @@ def sha(number: int) -> str:
     return f"{number:040x}"
 
 
-def merge(batch: Batch, number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main") -> None:
+def merge(batch: Rows, number: int, subject: str, day: str, path: str, body: str = "", line: Any = "main") -> None:
     landed = Landed(
         *(REPO, sha(number), subject, f"{subject}\n\n{body}", f"{day}T12:00:00Z", [Change(path, "modified")]), line=line
     )
-    add_commit(batch, landed, {"fetched_at": None, "page_id": "p"})
+    batch.add(landed)
 
 
-def stored(path: Path, batch: Batch) -> Store:
+def stored(path: Path, batch: Rows) -> Store:
     """A linked database of these commits."""
     store = Store(path)
-    with store.writer("test", create=True) as writer:
-        writer.commit(batch)
+    with store.writer("test", create=True) as writer, writer.transaction() as connection:
+        store_commits(connection, REPO, [batch], whole=True)
     link_changed(store)
     return store
 
@@ -44,7 +44,7 @@ def stored(path: Path, batch: Batch) -> Store:
 @pytest.fixture
 def history(tmp_path: Path) -> Store:
     """Six merges: two patches of the data path, one of computation, a revert after two days, and its reland."""
-    batch = Batch()
+    batch = Rows("2026-01-01")
     merge(batch, 1, "Strides (#50100)", "2021-01-01", "c10/core/TensorImpl.cpp", "Fixes #50001")
     merge(batch, 2, "Copies (#50101)", "2021-01-02", "aten/src/ATen/native/Copy.cpp", "Fixes #50002")
     merge(batch, 3, "Adam (#50102)", "2021-07-01", "torch/optim/adam.py", "Fixes #50003")
@@ -81,7 +81,7 @@ def test_the_numbers_of_a_census_are_those_of_its_merges(history: Store) -> None
 
 def later(tmp_path: Path, day: str) -> Store:
     """Two merges of nested tensors and one each of distributed tensors and strides, the last on this day."""
-    batch = Batch()
+    batch = Rows("2026-01-01")
     merge(batch, 1, "Pad (#90100)", "2022-08-01", "torch/nested/__init__.py")
     merge(batch, 2, "Copy (#90101)", "2022-09-02", "torch/nested/__init__.py")
     merge(batch, 3, "Mesh (#90102)", "2022-10-01", "torch/distributed/tensor/api.py")
@@ -109,7 +109,7 @@ def test_a_census_is_written_into_a_folder_of_its_own(history: Store, tmp_path: 
 
 
 def test_without_a_history_a_census_that_was_asked_for_is_an_error(tmp_path: Path) -> None:
-    store = stored(tmp_path / "e.duckdb", Batch())
+    store = stored(tmp_path / "e.duckdb", Rows("2026-01-01"))
     assert census.of_store(store) is None
     with pytest.raises(InputError, match="embers mine --source git"):
         command.run(store, ["census"], tmp_path / "out", Silent())

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.rows import Comment, Commit, Event, Item, PullFile, Row, StatedLink, put
 from torch_embers.link import stage
 from torch_embers.link.chain import Node, chain, render
 from torch_embers.link.graph import around
 from torch_embers.link.stage import LinkCounts, link_changed
 from torch_embers.store import connection as store_connection
 from torch_embers.store import rows as table_rows
-from torch_embers.store.records import Batch, Comment, Commit, Event, Item, PullFile, StatedLink
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -40,30 +40,30 @@ TEXTS = [
 ]
 
 
-def real_batch() -> Batch:
-    return Batch(
-        items=[Item(REPO, *item, state="closed", created_at="2026-01-01T00:00:00Z", page_id="p") for item in TEXTS],
-        comments=[Comment(REPO, 174594, "c1", body=f"Reverted in {PULL}/177703")],
-        events=[
+def real_batch() -> dict[str, list[Row]]:
+    return {
+        "items": [Item(REPO, *item, state="closed", created_at="2026-01-01T00:00:00Z", page_id="p") for item in TEXTS],
+        "comments": [Comment(REPO, 174594, "c1", body=f"Reverted in {PULL}/177703")],
+        "events": [
             Event(REPO, 172231, "e1", "closed", other_repo=REPO, other_number=172340),
             Event(REPO, 172231, "e2", "cross_referenced", other_repo=REPO, other_number=172340, will_close=True),
             Event(REPO, 180875, "e3", "marked_as_duplicate", "2026-01-01T00:00:00Z", other_number=9),
             Event(REPO, 180875, "e4", "unmarked_as_duplicate", "2026-01-02T00:00:00Z", other_number=9),
         ],
-        commits=[Commit(REPO, LANDED, subject="Lt (#174594)", message="Lt (#174594)", pull_number=174594)],
-        pull_files=[PullFile(REPO, 172340, "aten/src/ATen/native/cuda/Blas.cpp")],
-        stated_links=[
+        "commits": [Commit(REPO, LANDED, subject="Lt (#174594)", message="Lt (#174594)", pull_number=174594)],
+        "pull_files": [PullFile(REPO, 172340, "aten/src/ATen/native/cuda/Blas.cpp")],
+        "stated_links": [
             StatedLink(REPO, 180875, "explains", REPO, 174594, "catalog"),
             StatedLink(REPO, 170571, "supersedes", REPO, 172340, "catalog"),
         ],
-    )
+    }
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer:
-        writer.commit(real_batch())
+        put(writer, **real_batch())
     return store
 
 
@@ -128,7 +128,7 @@ def test_an_interrupted_run_keeps_what_it_committed_and_the_next_one_goes_on(
 ) -> None:
     other = Store(tmp_path / "other.duckdb")
     with other.writer("test", create=True) as writer:
-        writer.commit(real_batch())
+        put(writer, **real_batch())
     append = table_rows.append
     written: list[str] = []
 
@@ -168,7 +168,7 @@ def test_changed_texts_replace_what_they_gave_before(store: Store) -> None:
         Item(REPO, 172340, "pull", "plain", "Nothing.", updated_at="2026-02-01T00:00:00Z"),
     ]
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=edited, comments=[Comment(REPO, 174594, "c1", body="Oh.")]))
+        put(writer, items=edited, comments=[Comment(REPO, 174594, "c1", body="Oh.")])
     counts = link_changed(store)
     assert (counts.items, counts.comments, counts.commits) == (2, 1, 0)
     left = {(row[1], row[3], row[5], row[8]) for row in rows(store, "links") if row[7] == "text"}
@@ -180,11 +180,11 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
     other = Store(tmp_path / "other.duckdb")
     whole = real_batch()
     with other.writer("test", create=True) as writer:
-        for part in [Batch(items=[item]) for item in whole.items[::-1]]:
-            writer.commit(part)
+        for part in [{"items": [item]} for item in whole["items"][::-1]]:
+            put(writer, **part)
             link_changed(other, writer)
-        whole.items.clear()
-        writer.commit(whole)
+        whole["items"].clear()
+        put(writer, **whole)
         link_changed(other, writer)
     assert rows(other, "links") == rows(store, "links")
     assert rows(other, "components") == rows(store, "components")
@@ -192,7 +192,7 @@ def test_the_result_does_not_depend_on_the_order_of_arrival(store: Store, tmp_pa
 
 def test_components_come_from_files_of_the_fix_labels_and_words(store: Store) -> None:
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item(REPO, 180875, labels=("module: sparse", "triaged"))]))
+        put(writer, items=[Item(REPO, 180875, labels=("module: sparse", "triaged"))])
     link_changed(store)
     found = {(row[1], row[3], row[4], row[5]) for row in rows(store, "components")}
     assert (172231, "native_cuda", False, "path") in found

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from servers.github import GitHub, filled
-from support import rest, rows, snapshot
-from torch_embers.mine import runner
-from torch_embers.mine.github.numbers import NumbersSource
-from torch_embers.normalize import now_utc
+from mines import REPO, mined, stored
+from support import rows, snapshot
+from torch_embers.mine import plan
+from torch_embers.run import shipped
 from torch_embers.store.store import Store
+from torch_embers.study import samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import tzinfo
     from pathlib import Path
 
-REPO = "alice/bugs"
+    from servers.github import GitHub
+
+
 YEARS_AGO, YEARS_AHEAD = timedelta(days=-2_000), timedelta(days=2_000)
 
 
@@ -28,13 +31,15 @@ YEARS_AGO, YEARS_AHEAD = timedelta(days=-2_000), timedelta(days=2_000)
 def clock(off: timedelta) -> Iterator[None]:
     """Run with a clock that is wrong by so much."""
 
-    def shown() -> str:
-        return (datetime.now(UTC) + off).isoformat().replace("+00:00", "Z")
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + off
 
     with pytest.MonkeyPatch.context() as patch:
         for name, module in list(sys.modules.items()):
-            if name.startswith("torch_embers.") and getattr(module, "now_utc", None) is now_utc:
-                patch.setattr(module, "now_utc", shown)
+            if name.startswith("torch_embers.") and getattr(module, "datetime", None) is datetime:
+                patch.setattr(module, "datetime", Clock)
         yield
 
 
@@ -49,28 +54,30 @@ def differing(database: Path, fresh: Path) -> dict[str, list[object]]:
 @pytest.mark.parametrize("off", [YEARS_AGO, YEARS_AHEAD])
 @pytest.mark.parametrize("which", ["first", "second"])
 def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
-    tracker: GitHub, database: Path, tmp_path: Path, off: timedelta, which: str
+    server: GitHub, database: Path, tmp_path: Path, off: timedelta, which: str
 ) -> None:
-    repository = filled(tracker, 12, pulls=6)
-    repository.touch(3, milestone={"title": "2.0"}, user={"login": "zoe"}, state="closed", closed_by={"login": "cid"})
-    changed, gone, _ = (repository.comment(number) for number in (3, 3, 5))
+    server.update(REPO, 3, title="First", milestone={"title": "2.0", "number": 1})
     with clock(off if which == "first" else timedelta()):
-        runner.mine(Store(database), rest(tracker.url, REPO, "t"))
-    repository.touch(3, title="Changed", milestone=None, user=None, closed_by=None)
-    repository.label(4, "module: mps")
-    changed |= {"body": "Changed", "updated_at": repository.touch(3)["updated_at"]}
-    repository.comment(5)
-    repository.comments.remove(gone)
-    repository.items[3]["comments"] -= 1
+        mined(database, server.url)
+    [gone] = rows(database, "SELECT comment_id FROM comments WHERE number = 3 LIMIT 1") or [("none",)]
+    server.update(REPO, 3, title="Changed", milestone=None, comments=[], updatedAt="2027-01-01T00:00:00Z")
     with clock(off if which == "second" else timedelta()):
-        runner.mine(Store(database), rest(tracker.url, REPO, "t"))
-        numbers = NumbersSource(rest(tracker.url, REPO, "t"), [3], frozenset({3}), timedelta(0))
-        runner.mine(Store(database), numbers)
+        mined(database, server.url)
+        mined(database, server.url, 3)
     fresh = tmp_path / "fresh.duckdb"
-    runner.mine(Store(fresh), rest(tracker.url, REPO, "t"))
-    assert differing(database, fresh) == {}
-    shown = "SELECT title, milestone, author, coalesce(closed_by, '') FROM items WHERE number = 3"
-    assert rows(database, shown) == [("Changed", "", "", "")]
-    assert rows(database, f"SELECT * FROM comments WHERE comment_id = '{gone['id']}'") == []
-    runner.replay(Store(database))
-    assert differing(database, fresh) == {}
+    mined(fresh, server.url)
+    assert stored(database) == stored(fresh)
+    assert rows(database, "SELECT title, milestone FROM items WHERE number = 3") == [("Changed", "")]
+    assert rows(database, f"SELECT * FROM comments WHERE comment_id = '{gone[0]}'") == []
+
+
+@pytest.mark.parametrize("off", [2 * YEARS_AGO, YEARS_AHEAD])
+def test_shipped_data_are_read_whatever_the_clock_says(database: Path, tmp_path: Path, off: timedelta) -> None:
+    fresh = tmp_path / "fresh.duckdb"
+    plan.mine_catalog(Store(fresh))
+    with clock(off):
+        plan.mine_catalog(Store(database))
+        assert differing(database, fresh) == {}
+        assert shipped.refresh(Store(database))
+        study = samples.load()
+    assert study.paper == samples.load().paper

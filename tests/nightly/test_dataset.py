@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from helpers.dataset import ROOT, files_of, hostile, item, made, names  # noqa: F401 - fixtures
+from helpers.rows import put
 from support import run_embers
 from torch_embers import __version__
 from torch_embers.dataset import collect, publish
 from torch_embers.errors import InputError
-from torch_embers.store.records import Batch
 from torch_embers.store.store import Store
 
 DOCS = ROOT / "docs"
@@ -34,7 +34,7 @@ def test_other_rows_give_another_version(hostile: Store, tmp_path: Path) -> None
     copy = Store(tmp_path / "copy.duckdb")
     shutil.copy(hostile.path, copy.path)
     with copy.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[item(1, "another title", updated_at="2024-05-01T00:00:00Z")]))
+        put(writer, items=[item(1, "another title", updated_at="2024-05-01T00:00:00Z")])
     first, second = (publish.render(collect.collect(store))[0] for store in (hostile, copy))
     assert first.version != second.version
     assert first.version.startswith(f"{__version__}+")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import run_embers
-from torch_embers import judgements
-from torch_embers.mine.files import catalog
-from torch_embers.mine.pages import make_page
+from torch_embers import judgements, resources
 from unit.test_dispositions import REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
 from unit.test_judgements import GOOD
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch_embers.store.store import Store
 
 
@@ -83,20 +83,19 @@ def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(store: St
         assert connection.execute("SELECT duplicate_of FROM item_dispositions WHERE number = 3").fetchall() == [(50,)]
 
 
-def test_lines_that_left_the_file_are_gone_also_after_a_replay(store: Store) -> None:
+def test_lines_that_left_the_file_are_gone_also_after_a_replay(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, mine = resources.data_file, tmp_path / "judgements.jsonl"
+    monkeypatch.setattr(resources, "data_file", lambda name: mine if name == judgements.FILE else whole(name))
 
     def stored() -> list[tuple[int, str]]:
         with store.read() as connection:
             return connection.execute("SELECT number, annotator FROM dispositions ORDER BY ALL").fetchall()
 
-    files = [[GOOD, GOOD | {"item": 3, "subject": "item:3"}], [GOOD | {"reader": "automated:second reader"}]]
-    with store.writer("test", create=True) as writer:
-        for lines in files:
-            body = "\n".join(map(json.dumps, lines)).encode()
-            page = make_page(REPO, "catalog", catalog.JUDGED_KIND, judgements.FILE, body)
-            batch = catalog.read_judgements(page)
-            batch.pages.append(page)
-            writer.commit(batch)
+    for lines in ([GOOD, GOOD | {"item": 3, "subject": "item:3"}], [GOOD | {"reader": "automated:second reader"}]):
+        mine.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert run_embers("mine", "--source", "catalog", "--database", store.path).returncode == 0
     assert stored() == [(1, "second reader")]
     assert run_embers("mine", "--replay", "--database", store.path).returncode == 0
     assert stored() == [(1, "second reader")]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import support
+from helpers.rows import Item, Row
 from helpers.search import store_of
 from torch_embers import cli, resources
 from torch_embers.classify.embedding import shipped
 from torch_embers.search.rules import SearchRules
-from torch_embers.store.records import Item
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> No
     assert not barred.item(8, "a fix", "Fixes #77")
 
 
-def linked(database: Path, items: list[Item], *fixes: tuple[int, int]) -> Store:
+def linked(database: Path, items: list[Row], *fixes: tuple[int, int]) -> Store:
     """Items, and which of them fixes which."""
     store = store_of(database, items)
     insert = "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) VALUES "

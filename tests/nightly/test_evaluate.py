@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from helpers.rows import GoldLabel
 from helpers.search import REPO, Words, item, store_of
 from support import Ended, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild
 from torch_embers.evaluate.measure import Answers, report
-from torch_embers.store.records import GoldLabel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,12 +14,12 @@ from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F
 from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
 from torch_embers.errors import InputError
-from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
 from torch_embers.repro import bank, shipped_fix_tests
 from torch_embers.run.batch import PROFILES
 from torch_embers.run.fix_tests import link, trial
+from torch_embers.run.fix_tests.fix_commits import contents, fix_commits, revision_of
 from torch_embers.run.fix_tests.link import link_fix_tests
 from torch_embers.run.fix_tests.report import yield_of
 from torch_embers.run.fix_tests.trial import class_tests

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from helpers.gitlog import Repository
-from support import rows, snapshot
-from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.mine.git.git_records import moment
-from torch_embers.mine.git.gitlog import GitSource
-from torch_embers.store.records import Batch, Item
-from torch_embers.store.store import Store
+from support import assert_clean_error, rows, run_embers, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,28 +35,16 @@ def merge(clone: Repository) -> None:
     clone("merge", "-q", "--no-ff", "topic", "-m", "Merge pull request #7 from a/topic\n\nWhole")
 
 
-def mine(clone: Repository, database: Path) -> None:
-    runner.mine(Store(database), GitSource(REPO, clone.path))
+def mine(clone: Repository, database: Path, repo: str = REPO) -> None:
+    done = run_embers("mine", "--source", "git", clone.path, "--repo", repo, "--database", database)
+    assert done.returncode == 0, done.stderr
 
 
 def assert_as_fresh(database: Path, fresh: Path) -> None:
     """A database is as one that was mined at once, also after a replay."""
     assert snapshot(database) == snapshot(fresh)
-    runner.replay(Store(database))
+    assert run_embers("mine", "--replay", "--database", database).returncode == 0
     assert snapshot(database) == snapshot(fresh)
-
-
-def listed(clone: Repository, folder: Path) -> Path:
-    """A file of the commits of a clone."""
-    commits = clone("log", "--format=%H%x00%cI%x00%B%x1e").strip("\x1e\n").split("\x1e")
-    fields = (dict(zip(("sha", "committed", "message"), one.strip().split("\0"), strict=True)) for one in commits)
-    path = folder / "commits.jsonl"
-    path.write_text("".join(json.dumps(one | {"files": ["M a.py"]}) + "\n" for one in fields))
-    return path
-
-
-def mine_file(path: Path, database: Path) -> None:
-    runner.mine(Store(database), JsonlSource(REPO, [path]))
 
 
 @pytest.mark.parametrize("merged", [True, False])
@@ -104,42 +86,32 @@ def test_a_branch_that_is_no_longer_in_the_clone_leaves_nothing_behind(
     assert_as_fresh(database, tmp_path / "fresh.duckdb")
 
 
-def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(clone: Repository, database: Path) -> None:
-    tracked = Item(REPO, 6, kind="pull", title="Open", state="open", updated_at="2020-01-01T00:00:00Z", source="rest")
-    with Store(database).writer("test", create=True) as writer:
-        writer.commit(Batch(items=[tracked]))
+@pytest.mark.parametrize("told", [True, False])
+def test_an_item_of_the_tracker_gives_back_what_it_took_from_the_commit(
+    clone: Repository, database: Path, tmp_path: Path, told: bool
+) -> None:
+    """And keeps what the tracker says, too."""
+    at = clone("log", "-1", "--format=%cI")
+    merged = {"merged_at": at, "closed_at": at, "merge_commit_sha": clone("rev-parse", "HEAD"), "state": "closed"}
+    tracked = {"number": 6, "title": "Half", "pull_request": {}, "updated_at": "2020-01-01T00:00:00Z", "labels": ["x"]}
+    file = tmp_path / "tracked.jsonl"
+    file.write_text(json.dumps(tracked | (merged if told else {})))
+    run_embers("mine", "--source", "jsonl", file, "--repo", REPO, "--database", database)
     asked = "SELECT title, state, state_reason, merged_at, closed_at, merge_sha FROM items WHERE number = 6"
+    known = rows(database, asked)
+    assert (known[0][3] is not None) is told
     mine(clone, database)
     assert rows(database, asked)[0][3] is not None
-    merge(clone)
+    clone("checkout", "-q", "main")
+    clone("tag", "v1.0.0", "topic")
     mine(clone, database)
-    assert rows(database, asked) == [("Open", "open", None, None, None, None)]
-
-
-def test_every_window_of_a_clone_is_read_again(clone: Repository, database: Path) -> None:
-    mine(clone, database)
-    early = GitSource(REPO, clone.path, until="2030-01-01")
-    runner.mine(Store(database), early)
-    merge(clone)
-    report = runner.mine(Store(database), GitSource(REPO, clone.path, until="2030-01-01"))
-    assert any("read from its beginning; mine its other windows" in note for note in report.notes)
-    mine(clone, database)
-    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7}
-
-
-def test_a_main_line_that_goes_on_is_not_read_again(clone: Repository, database: Path) -> None:
-    merge(clone)
-    mine(clone, database)
-    clone.commit("Three (#8)")
-    mine(clone, database)
-    assert rows(database, "SELECT count(*) FROM raw_pages WHERE kind = 'git.restart'") == [(0,)]
-    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7, 8}
+    assert rows(database, asked) == known
 
 
 def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its_place(
     clone: Repository, database: Path
 ) -> None:
-    runner.mine(Store(database), GitSource("alice/other", clone.path, releases=False))
+    mine(clone, database, "alice/other")
     mine(clone, database)
     asked = [
         f"SELECT * FROM {table} WHERE repo = 'alice/other' ORDER BY ALL" for table in ("items", "commits", "links")
@@ -151,82 +123,27 @@ def test_a_clone_that_is_read_again_leaves_the_rows_of_another_repository_in_its
     assert [rows(database, query) for query in asked] == known
 
 
-@pytest.mark.parametrize("second", ["clone", "file"])
-def test_links_of_commits_that_a_second_source_brought_too_outlast_a_restart(
-    clone: Repository, database: Path, tmp_path: Path, second: str
-) -> None:
+def test_a_clone_that_cannot_be_read_to_its_end_changes_nothing(clone: Repository, database: Path) -> None:
     mine(clone, database)
-    if second == "clone":
-        copy = Repository(tmp_path / "copy")
-        copy("fetch", "-q", str(clone.path), "main:other", "topic:topic")
-        copy("checkout", "-q", "other")
-        mine(copy, database)
-    else:
-        mine_file(listed(clone, tmp_path), database)
+    known = snapshot(database)
     merge(clone)
+    lost = clone.path / ".git/objects" / clone("rev-parse", "HEAD~1")[:2] / clone("rev-parse", "HEAD~1")[2:]
+    kept = lost.rename(lost.with_suffix(".away"))
+    done = run_embers("mine", "--source", "git", clone.path, "--repo", REPO, "--database", database)
+    assert_clean_error(done, 3, "git fsck")
+    assert snapshot(database) == known
+    kept.rename(lost)
     mine(clone, database)
-    found = rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL")
-    assert {"lands", "fixes"} <= {relation for _, relation, _ in found}
-    runner.replay(Store(database))
-    assert rows(database, "SELECT sha, relation, target_number FROM links ORDER BY ALL") == found
+    assert {n for (n,) in rows(database, "SELECT number FROM items WHERE kind = 'pull'")} == {1, 2, 7}
 
 
-def test_what_a_file_of_commits_said_first_outlasts_a_restart(
-    clone: Repository, database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_another_clone_of_the_repository_takes_the_place_of_the_first(
+    clone: Repository, database: Path, tmp_path: Path
 ) -> None:
-    """Also where the clone has taken over its rows, and where the restart is a transaction of its own."""
-    monkeypatch.setattr(runner, "COMMIT_RECORDS", 0)
-    file = listed(clone, tmp_path)
-    for path in (database, tmp_path / "fresh.duckdb"):
-        mine_file(file, path)
+    clone("clone", "-q", "-b", "main", str(clone.path), str(tmp_path / "copy"))
     mine(clone, database)
-    clone("checkout", "-q", "main")
+    mine(Repository(tmp_path / "copy"), database)
+    assert rows(database, "SELECT number, state_reason FROM items ORDER BY 1") == [(1, "merged")]
     mine(clone, database)
     mine(clone, tmp_path / "fresh.duckdb")
-    assert (6, "merged") in rows(database, "SELECT number, state_reason FROM items")
     assert_as_fresh(database, tmp_path / "fresh.duckdb")
-
-
-def test_what_a_restart_took_away_does_not_come_back_by_another(
-    clone: Repository, database: Path, tmp_path: Path
-) -> None:
-    clone("clone", "-q", str(clone.path), str(tmp_path / "copy"))
-    copy = Repository(tmp_path / "copy")
-    for one in (clone, copy):
-        mine(one, database)
-    for one in (clone, copy):
-        one("checkout", "-q", "main")
-        mine(one, database)
-    assert rows(database, "SELECT number, state_reason FROM items ORDER BY 1") == [(1, "merged")]
-    found = snapshot(database)
-    runner.replay(Store(database))
-    assert snapshot(database) == found
-
-
-def test_a_clone_that_another_was_read_after_is_compared_with_its_own_past(
-    clone: Repository, database: Path, tmp_path: Path
-) -> None:
-    mine(clone, database)
-    clone("clone", "-q", "-b", "main", str(clone.path), str(tmp_path / "copy"))
-    mine(Repository(tmp_path / "copy"), database)
-    clone("checkout", "-q", "main")
-    mine(clone, database)
-    assert rows(database, "SELECT number, state_reason FROM items ORDER BY 1") == [(1, "merged")]
-
-
-@pytest.mark.parametrize("told", [True, False])
-def test_what_the_tracker_says_of_a_merge_outlasts_a_restart(clone: Repository, database: Path, told: bool) -> None:
-    merged_at = moment(clone("log", "-1", "--format=%ct").encode())  # the same second
-    merged = {"merged_at": merged_at, "closed_at": merged_at, "merge_sha": clone("rev-parse", "HEAD")}
-    whole = {"title": "Half", "state": "closed", "state_reason": "merged", **merged}
-    said: dict[str, Any] = whole if told else {"labels": ("x",)}
-    tracked = Item(REPO, 6, kind="pull", updated_at="2020-01-01T00:00:00Z", source="rest", **said)
-    with Store(database).writer("test", create=True) as writer:
-        writer.commit(Batch(items=[tracked]))
-    asked = "SELECT title, state, state_reason, merged_at, closed_at, merge_sha, stamps FROM items WHERE number = 6"
-    known = rows(database, asked)
-    mine(clone, database)
-    clone("checkout", "-q", "main")
-    clone("tag", "v1.0.0", "topic")
-    mine(clone, database)
-    assert rows(database, asked) == known

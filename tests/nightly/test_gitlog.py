@@ -9,32 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from helpers.gitlog import REPO, Repository, mine, plain_components, remove_blob, repository  # noqa: F401 - fixtures
-from torch_embers.mine.git import gitlog
-from torch_embers.mine.git.gitlog import GitSource
 
 if TYPE_CHECKING:
     from pathlib import Path
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
-
-
-def test_an_interrupted_run_goes_on_from_its_last_page(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitlog, "COMMITS_PER_PAGE", 2)
-    repository.commit("0")
-    repository("checkout", "-q", "-b", "topic")
-    shas = {repository.commit(f"topic {n}") for n in range(3)}
-    repository("checkout", "-q", "main")
-    shas |= {repository.commit(f"main {n}") for n in range(3)}
-    repository("merge", "-q", "--no-ff", "-m", "join", "topic")
-    whole, _ = mine(repository.path)
-    for pages in range(1, 5):
-        seen: list[str] = []
-        state = {}
-        for batch, _ in zip(GitSource(REPO, repository.path).batches({}), range(pages), strict=False):
-            seen += [commit.sha for commit in batch.commits]
-            state.update({cursor.stream: cursor.cursor for cursor in batch.cursors})
-        rest, _ = mine(repository.path, state)
-        seen += [commit.sha for commit in rest.commits]
-        assert sorted(seen) == sorted(commit.sha for commit in whole.commits)
 
 
 def test_nothing_that_a_hostile_clone_brings_along_is_run(repository: Repository, tmp_path: Path) -> None:
@@ -81,12 +59,12 @@ def test_nothing_that_a_hostile_clone_brings_along_is_run(repository: Repository
     }
     for name, value in evil.items():
         repository("config", name, value)
-    batch, _ = mine(repository.path)
+    batch = mine(repository.path)
     assert len(batch.commits) == 3
     assert batch.code_sizes
     assert not marker.exists()
     remove_blob(repository, "c10/a.py")
-    mine(repository.path)
+    mine(repository.path, tmp_path / "again.duckdb")
     assert not marker.exists()
     subprocess.run(["git", "-C", repository.path, "log", "-p"], capture_output=True)
     assert marker.exists(), "the traps of this test do not work"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import itertools
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import rows
+from helpers.rows import Comment, Commit, Item, Row, put, replace
+from support import rows, run_embers, snapshot
 from torch_embers.link.stage import link_changed
-from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
 from torch_embers.mine.git.commits import fixed_numbers
-from torch_embers.store.records import Batch, Comment, Commit, Item, PullFile
 from torch_embers.store.store import Store
 from unit.test_history import REPO, SHA, line, read
 
@@ -24,11 +20,11 @@ if TYPE_CHECKING:
 OTHER_SHA = "b" * 40
 
 
-def stored(path: Path, *batches: Batch) -> Store:
+def stored(path: Path, *batches: dict[str, list[Row]]) -> Store:
     store = Store(path)
     with store.writer("test", create=True) as writer:
         for batch in batches:
-            writer.commit(batch)
+            put(writer, **batch)
     return store
 
 
@@ -49,16 +45,15 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    batch = read(line(message=GHSTACK))
-    assert [commit.pull_number for commit in batch.commits] == [56001]
-    assert [(item.number, item.kind, item.title) for item in batch.items] == [
-        (56001, "pull", "[inductor] Keep strides of views"),
+    found = read(tmp_path, line(message=GHSTACK))
+    assert [commit.pull_number for commit in found.commits] == [56001]
+    assert sorted((item.number, item.kind, item.title) for item in found.items) == [
         (55000, "issue", None),
+        (56001, "pull", "[inductor] Keep strides of views"),
     ]
-    store = stored(tmp_path / "e.duckdb", batch)
-    link_changed(store)
-    found = rows(store.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
-    assert found == [
+    link_changed(Store(found.path))
+    links = rows(found.path, "SELECT relation, target_number FROM links WHERE sha IS NOT NULL ORDER BY ALL")
+    assert links == [
         ("fixes", 55000),
         ("lands", 56001),
         ("stacked_with", 55998),
@@ -67,77 +62,18 @@ def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_pa
 
 
 def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
-    path = tmp_path / "commits.jsonl.gz"
+    path, database = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb"
     with gzip.open(path, "wb") as stream:
         stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
         stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
-    store = Store(tmp_path / "e.duckdb")
-    report = runner.mine(store, JsonlSource(REPO, [path]))
-    assert (report.commits, report.items) == (2, 2)
-    tables = ("items", "commits", "commit_files", "pull_files", "links")
-    first = {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables}
-    assert {(row[0], row[1]) for row in rows(store.path, "SELECT relation, target_number FROM links")} == {
+    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
+    assert "2 items, 2 commits" in done.stdout
+    first = snapshot(database)
+    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
         *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
     }
-    runner.replay(store)
-    assert {table: rows(store.path, f"FROM {table} ORDER BY ALL") for table in tables} == first
-
-
-# --- a tracker wins --------------------------------------------------------------------------------------------
-
-GIT_PULL = Item(
-    *(REPO, 5, "pull", "As merged", "body of the commit"),
-    *(None, None, "closed", "merged"),
-    merged_at="2021-01-02T00:00:00Z",
-    merge_sha=SHA,
-    source="git",
-)
-GIT_LATER = Item(
-    REPO, 5, "pull", "As merged again", merged_at="2021-03-02T00:00:00Z", merge_sha=OTHER_SHA, source="git"
-)
-GIT_ISSUE = Item(REPO, 5, "issue", source="git")
-CATALOG = Item(REPO, 5, "pull", "Catalog's title", source="catalog")
-EVENT = Item(REPO, 5, "pull", state="open", updated_at="2020-12-01T00:00:00Z", source="archive")
-API = Item(REPO, 5, "pull", "Title", "Body", state="closed", updated_at="2021-01-03T00:00:00Z", source="graphql")
-
-
-@pytest.mark.parametrize(
-    ("statements", "wanted"),
-    [
-        ((GIT_PULL, GIT_ISSUE), ("pull", "As merged", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER), ("pull", "As merged again", "closed", OTHER_SHA)),
-        ((GIT_PULL, CATALOG), ("pull", "Catalog's title", "closed", SHA)),
-        ((GIT_PULL, EVENT), ("pull", "As merged", "open", SHA)),
-        ((GIT_PULL, API, GIT_ISSUE), ("pull", "Title", "closed", SHA)),
-        ((GIT_PULL, GIT_LATER, CATALOG, GIT_ISSUE), ("pull", "Catalog's title", "closed", OTHER_SHA)),
-    ],
-)
-def test_a_history_fills_gaps_and_never_overwrites_a_tracker_in_any_order(
-    tmp_path: Path, statements: tuple[Item, ...], wanted: tuple[object, ...]
-) -> None:
-    first, second = Batch(), Batch()
-    orders = list(itertools.permutations(statements))
-    for place, order in enumerate(orders * 2):
-        cut = 1 if place < len(orders) else len(order)
-        numbered = [replace(item, number=place + 1) for item in order]
-        first.items += numbered[:cut]
-        second.items += numbered[cut:]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    assert rows(store.path, "SELECT DISTINCT kind, title, state, merge_sha FROM items") == [wanted]
-    assert rows(store.path, "SELECT count(*) FROM items") == [(2 * len(orders),)]
-
-
-def test_the_files_of_a_tracker_take_the_place_of_those_of_a_history_in_any_order(tmp_path: Path) -> None:
-    git = [PullFile(REPO, 5, "a.py", source="git"), PullFile(REPO, 5, "only_in_git.py", source="git")]
-    api = [PullFile(REPO, 5, "a.py", "modified", 3, 4, source="graphql")]
-    orders = ((git, api), (api, git), ([*git, *api], []), ([*api, *git], []), (git, []))
-    first, second = Batch(), Batch()
-    for number, parts in enumerate(orders, start=1):
-        for batch, part in zip((first, second), parts, strict=True):
-            batch.pull_files += [replace(file, number=number) for file in part]
-    store = stored(tmp_path / "e.duckdb", first, second)
-    wanted = [*((number, "a.py", 3) for number in range(1, 5)), (5, "a.py", None), (5, "only_in_git.py", None)]
-    assert rows(store.path, "SELECT number, path, additions FROM pull_files ORDER BY ALL") == wanted
+    assert run_embers("mine", "--replay", "--database", database).returncode == 0
+    assert snapshot(database) == first
 
 
 # --- links -------------------------------------------------------------------------------------------------------
@@ -147,13 +83,13 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     message = "Their change (#5)\n\nFixes #6. See https://github.com/pytorch/pytorch/issues/77"
     foreign = Commit(REPO, SHA, subject="Their change (#5)", message=message, line="foreign")
     own = Commit(REPO, OTHER_SHA, subject="[auto] Update onnx to b8c4238 - Docs (#714)", message="[auto]", line="main")
-    store = stored(tmp_path / "e.duckdb", Batch(commits=[foreign, own]))
+    store = stored(tmp_path / "e.duckdb", {"commits": [foreign, own]})
     link_changed(store)
     assert rows(store.path, "SELECT relation, target_number FROM links") == [("mentions", 77)]
 
 
-def linked(path: Path, *commits: Commit) -> list[tuple[Any, ...]]:
-    store = stored(path, Batch(commits=list(commits)))
+def linked(path: Path, *commits: Row) -> list[tuple[Any, ...]]:
+    store = stored(path, {"commits": list(commits)})
     link_changed(store)
     return rows(
         store.path, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
@@ -193,11 +129,9 @@ def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
 def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
     own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
     again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
-    store = stored(
-        tmp_path / "e.duckdb", Batch(commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")])
-    )
+    store = stored(tmp_path / "e.duckdb", {"commits": [again, revert("x", "Original commit changeset: 3cbeb728297a")]})
     link_changed(store)
-    store = stored(tmp_path / "e.duckdb", Batch(commits=[LANDED]))
+    store = stored(tmp_path / "e.duckdb", {"commits": [LANDED]})
     link_changed(store)
     assert rows(store.path, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
 
@@ -214,7 +148,7 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
     known = revert("Add flip (#51003)", "Fixes #51000", line="main")
     fresh = linked(tmp_path / "fresh.duckdb", replace(known, **later))
     linked(tmp_path / "e.duckdb", known)
-    store = stored(tmp_path / "e.duckdb", Batch(commits=[replace(known, **later)]))
+    store = stored(tmp_path / "e.duckdb", {"commits": [replace(known, **later)]})
     link_changed(store)
     query = f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
     assert rows(store.path, query) == fresh
@@ -232,10 +166,10 @@ def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Pat
     """And loses its number where the commit landed none."""
     said = revert("x", body) if "changeset" in body else None
     asking = Item(REPO, 60000, "pull", "Back", "" if said else body, updated_at="2021-01-03T00:00:00Z", source="rest")
-    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], commits=[LANDED, *([said] if said else [])]))
+    store = stored(tmp_path / "e.duckdb", {"items": [asking], "commits": [LANDED, *([said] if said else [])]})
     query = f"SELECT target_number FROM links WHERE starts_with('{OTHER_SHA}', target_sha)"
     for number in (51000, None, 51007):
-        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        stored(store.path, {"commits": [replace(LANDED, pull_number=number)]})
         link_changed(store)
         assert rows(store.path, query) == [(number,)]
 
@@ -247,10 +181,10 @@ def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_p
     body = f"This reverts commit {OTHER_SHA[:length]}."
     asking = Item(REPO, 60000, "pull", "Back", body, updated_at="2021-01-03T00:00:00Z", source="rest")
     said = Comment(REPO, 60000, "1", body=f"See https://github.com/{REPO}/commit/{OTHER_SHA[:length]}")
-    store = stored(tmp_path / "e.duckdb", Batch(items=[asking], comments=[said]))
+    store = stored(tmp_path / "e.duckdb", {"items": [asking], "comments": [said]})
     query = "SELECT found_in, target_number FROM links WHERE number = 60000 ORDER BY ALL"
     for number in (60000, None, 60000, 51000, 60000, 51007):
-        stored(store.path, Batch(commits=[replace(LANDED, pull_number=number)]))
+        stored(store.path, {"commits": [replace(LANDED, pull_number=number)]})
         link_changed(store)
         found = [] if number == 60000 else [("body", number), ("comment", number)]
         assert rows(store.path, query) == found
@@ -282,25 +216,38 @@ def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
     query = "SELECT repo, number, target_repo, target_number FROM links"
     theirs = Item(THEIRS, 5, "pull", "Theirs", body, updated_at="2021-01-03T00:00:00Z", source="rest")
     ours = replace(theirs, repo=REPO, title="Ours", body="text")
-    store = stored(tmp_path / "e.duckdb", Batch(items=[theirs, ours]))
+    store = stored(tmp_path / "e.duckdb", {"items": [theirs, ours]})
     link_changed(store)
     assert rows(store.path, query) == [link]
     later = {"body": "another text", "updated_at": "2021-01-04T00:00:00Z"}
-    link_changed(stored(store.path, Batch(items=[replace(ours, **later)])))
+    link_changed(stored(store.path, {"items": [replace(ours, **later)]}))
     assert rows(store.path, query) == [link]
-    link_changed(stored(store.path, Batch(items=[replace(theirs, **later)])))
+    link_changed(stored(store.path, {"items": [replace(theirs, **later)]}))
     assert rows(store.path, query) == []
 
 
 def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
     ours = revert("Add flip (#51003)", f"Fixes {THEIRS}#6\nSuperseded by {THEIRS}#8", line="main")
     theirs = replace(ours, repo=THEIRS, subject="Add flip", message="Add flip")
-    store = stored(tmp_path / "e.duckdb", Batch(commits=[ours, theirs]))
+    store = stored(tmp_path / "e.duckdb", {"commits": [ours, theirs]})
     link_changed(store)
     query = "SELECT repo, number, sha, relation, target_repo, target_number, target_sha FROM links ORDER BY ALL"
     known = rows(store.path, query)
     assert {row[3] for row in known} == {"fixes", "supersedes"}
-    link_changed(stored(store.path, Batch(commits=[replace(theirs, line="branch")])))
+    link_changed(stored(store.path, {"commits": [replace(theirs, line="branch")]}))
     assert rows(store.path, query) == known
-    link_changed(stored(store.path, Batch(commits=[replace(ours, line="branch")])))
+    link_changed(stored(store.path, {"commits": [replace(ours, line="branch")]}))
     assert rows(store.path, query) == known
+
+
+def test_what_a_text_said_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+    item, comment = Item(REPO, 5, "issue", "Wrong", "Duplicate of #6"), Comment(REPO, 5, "c1", body="Duplicate of #7")
+    store = stored(tmp_path / "e.duckdb", {"items": [item], "comments": [comment], "commits": [LANDED]})
+    link_changed(store)
+    query = "SELECT relation, target_number FROM links ORDER BY ALL"
+    assert rows(store.path, query) == [("duplicates", 6), ("duplicates", 7), ("lands", 51000)]
+    with store.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("DELETE FROM comments; DELETE FROM commits")
+    assert link_changed(store).comments == 0
+    assert rows(store.path, query) == [("duplicates", 6)]
+    assert rows(store.path, "SELECT origin FROM link_scans WHERE origin <> 'tables'") == [("item",)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from support import rows, snapshot
+from support import snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +55,4 @@ def test_a_mine_of_files_survives_being_killed(tmp_path: Path) -> None:
     assert start(number).wait(120) == 0
     whole = snapshot(tmp_path / "0.duckdb")
     for place in range(1, number + 1):
-        database = tmp_path / f"{place}.duckdb"
-        assert snapshot(database) == whole
-        assert rows(database, "SELECT count(*) - count(DISTINCT page_id) FROM raw_pages") == [(0,)]
+        assert snapshot(tmp_path / f"{place}.duckdb") == whole

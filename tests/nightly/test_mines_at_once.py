@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
-from support import rows, run_embers, snapshot
+from support import run_embers, snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,4 +75,3 @@ def test_mines_of_the_same_and_of_other_files_at_once_give_what_they_give_in_tur
     database = tmp_path / "at_once.duckdb"
     assert mine_at_once(database, [*runs, *runs]) > 0
     assert snapshot(database) == whole
-    assert rows(database, "SELECT count(*) - count(DISTINCT page_id) FROM raw_pages") == [(0,)]

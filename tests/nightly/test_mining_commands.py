@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from mines import REPO
 from servers.tracker import write_history
-from support import assert_clean_error, eventually, rows, run_embers
+from support import assert_clean_error, eventually, rows, run_embers, snapshot
 from torch_embers.errors import StoreError
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from servers.github import GitHub
 
 NOWHERE = "http://127.0.0.1:9"
+HASTY = {"EMBERS_PAUSE": "0", "EMBERS_BACKOFF": "0.01", "EMBERS_RETRIES": "2"}
 
 
 def test_a_first_run_without_network_fills_a_database_and_a_second_one_changes_nothing(database: Path) -> None:
@@ -27,7 +30,7 @@ def test_a_first_run_without_network_fills_a_database_and_a_second_one_changes_n
     assert done.returncode == 0, done.stderr
     assert "cannot be reached" in done.stdout
     assert "GITHUB_TOKEN" in done.stdout
-    counts = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM links), (SELECT count(*) FROM raw_pages)"
+    counts = "SELECT (SELECT count(*) FROM items), (SELECT count(*) FROM links), (SELECT count(*) FROM raw)"
     before = rows(database, counts)
     assert min(before[0]) > 0
     done = run_embers("mine", "--api-url", NOWHERE, "--database", str(database))
@@ -52,11 +55,11 @@ def test_without_a_token_why_issues_were_closed_is_asked_first_and_once(tracker:
     for _ in range(2):
         done = run_embers("mine", "--api-url", tracker.url, "--database", str(database), "--budget", "20")
         assert done.returncode == 0, done.stderr
-    asked = [one.path for one in tracker.asked if one.path.endswith("/timeline")]
-    assert [path for path in asked if f"/{wanted}/" in path] == [f"/repos/pytorch/pytorch/issues/{wanted}/timeline"]
-    assert len([path for path in asked if f"/{gone}/" in path]) == 2, "a number that GitHub does not have"
+    asked = [one.path for one in tracker.asked if "/issues/" in one.path]
+    assert len([path for path in asked if path.endswith(f"/{wanted}/timeline")]) == 1
+    assert len([path for path in asked if path.endswith(f"/{gone}")]) == 1, "GitHub does not have it"
     assert rows(database, f"SELECT disposition FROM item_dispositions WHERE number = {wanted}") == [("declined",)]
-    assert len(asked) <= 2 * 10, "half of what it may ask"
+    assert rows(database, f"SELECT deleted_at IS NOT NULL FROM items WHERE number = {gone}") == [(True,)]
 
 
 def test_a_database_from_the_future_is_refused(database: Path) -> None:
@@ -89,3 +92,85 @@ def test_ctrl_c_saves_what_was_read_and_says_so(tracker: GitHub, database: Path)
     assert "interrupted" in errors
     assert "Traceback" not in errors
     assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
+
+
+# ---- live: what a user sees ----------------------------------------------------------------------------------------
+
+
+def mine(server: GitHub, database: Path, *words: object, code: int = 0, **settings: str) -> str:
+    """What a mine of the tracker prints."""
+    given = HASTY | {"EMBERS_TOKENS": "token-one"} | settings
+    done = run_embers("mine", *words, "--repo", REPO, "--api-url", server.url, "--database", database, **given)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_items_are_fetched_by_number_address_and_file(server: GitHub, database: Path, tmp_path: Path) -> None:
+    (tmp_path / "numbers.txt").write_text("#3\n4\n")
+    assert "graphql: 2 items" in mine(server, database, "1", f"https://github.com/{REPO}/issues/2")
+    assert "graphql: 2 items" in mine(server, database, "--numbers", tmp_path / "numbers.txt")
+    assert "nothing new" in mine(server, database, "--numbers", tmp_path / "numbers.txt")
+    assert "graphql: 1 items" in mine(server, database, "--refresh", "4")
+    assert rows(database, "SELECT number FROM items WHERE source = 'graphql' ORDER BY ALL") == [(1,), (2,), (3,), (4,)]
+    assert "has no item #99999" in mine(server, database, "99999", code=4)
+
+
+def test_bounds_and_refresh_all_read_what_they_name(server: GitHub, database: Path) -> None:
+    live = "FROM items WHERE source = 'graphql'"
+    mine(server, database, "--state", "open")
+    assert rows(database, f"SELECT DISTINCT state {live}") == [("open",)]
+    [(count,)] = rows(database, f"SELECT count(*) {live}")
+    assert "nothing new" in mine(server, database, "--state", "open")
+    assert f"graphql: {count} items" in mine(server, database, "--state", "open", "--refresh", "all")
+    mine(server, database)
+    [(whole,)] = rows(database, f"SELECT count(*) {live}")
+    assert whole > count
+    assert f"graphql: {whole} items" in mine(server, database, "--refresh", "all")
+
+
+def test_what_is_deleted_is_found_by_its_number_with_and_without_a_token(
+    server: GitHub, database: Path, tmp_path: Path
+) -> None:
+    gone = "SELECT number FROM items WHERE deleted_at IS NOT NULL"
+    mine(server, database)
+    anonymous = shutil.copy(database, tmp_path / "anonymous.duckdb")
+    server.delete(REPO, 5)
+    assert "1 items that are gone" in mine(server, database, "--check-numbers")
+    assert rows(database, gone) == [(5,)]
+    assert "1 items that are gone" in mine(server, anonymous, "5", EMBERS_TOKENS="")
+    assert rows(anonymous, gone) == [(5,)]
+
+
+def test_a_budget_and_a_replay(server: GitHub, database: Path, tmp_path: Path) -> None:
+    assert "stopped: the budget of 4 requests is used up" in mine(server, database, "--budget", "4")
+    mine(server, database)
+    whole = snapshot(database)
+    assert min(len(whole[table]) for table in ("items", "comments", "events", "links")) > 0
+    mine(server, database, "--replay")
+    assert snapshot(database) == whole
+    mine(server, tmp_path / "fresh.duckdb")
+    assert snapshot(tmp_path / "fresh.duckdb") == whole
+
+
+def test_a_renamed_repository_is_not_stored_twice(server: GitHub, database: Path) -> None:
+    mine(server, database)
+    [(count,)] = rows(database, "SELECT count(*) FROM items")
+    server.rename_repo(REPO, "pytorch/renamed")
+    assert "is now called pytorch/renamed" in mine(server, database)
+    assert rows(database, "SELECT repo, count(*) FROM items GROUP BY ALL") == [("pytorch/renamed", count)]
+    assert rows(database, "SELECT DISTINCT repo FROM raw") == [("pytorch/renamed",)]
+
+
+def test_what_came_before_an_error_is_stored_and_linked(server: GitHub, database: Path) -> None:
+    server.fault("bad_gateway_502", "/graphql", times=10_000, at=6)
+    said = mine(server, database, code=4)
+    assert "HTTP 502" in said or "try again later" in said
+    assert rows(database, "SELECT count(*) > 0 FROM items") == [(True,)]
+    assert rows(database, "SELECT count(*) FROM link_scans WHERE origin = 'tables'") == [(1,)]
+
+
+def test_the_catalog_is_linked_where_github_refuses_the_token(server: GitHub, database: Path) -> None:
+    words = ("mine", "--api-url", server.url, "--database", database)
+    done = run_embers(*words, EMBERS_TOKENS="token-unknown", **HASTY)
+    assert_clean_error(done, 4, "make a new one")
+    assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]

@@ -19,13 +19,13 @@ from torch_embers.search.command import possible_duplicates
 from torch_embers.search.rules import SearchRules
 from torch_embers.search.words import by_words, query_words
 from torch_embers.settings import DEFAULT_EMBEDDER
-from torch_embers.store import schema
 from torch_embers.store.listing import ItemFilter
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from torch_embers.store.store import Store
 
 
 RATED = SearchRules.load().pairs[0].model
@@ -44,18 +44,6 @@ def library(database: Path) -> Store:
     store = store_of(database, [*(item(n, t) for n, t in TITLES.items()), item(1, "wrong gradient", repo="x/y")])
     embedded(store, Words())
     return store
-
-
-def test_a_database_of_the_first_schema_keeps_its_items(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(schema, "migrations", dict)
-        store = Store(database)
-        with store.writer("test", create=True) as writer, writer.transaction() as connection:
-            connection.execute("INSERT INTO items (repo, number, title) VALUES (?, 1, 'kept')", [REPO])
-    with pytest.raises(InputError, match="embers classify"):
-        nearest.similar(store, REPO, 1)
-    assert embedded(store, Words()).embedded == 1
-    assert rows(database, "SELECT title FROM items") == [("kept",)]
 
 
 def test_only_a_changed_text_is_embedded_again_and_equal_ones_once(database: Path) -> None:

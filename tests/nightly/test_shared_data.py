@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import rows
-from torch_embers.mine import runner
-from torch_embers.mine.files.jsonl import JsonlSource
-from torch_embers.store.store import Store
+from support import rows, run_embers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +27,8 @@ def mined(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     found = {}
     for name in FILES:
         path = tmp_path_factory.mktemp("shared") / "e.duckdb"
-        runner.mine(Store(path), JsonlSource(REPO, [shared_data / name]))
+        done = run_embers("mine", "--source", "jsonl", shared_data / name, "--repo", REPO, "--database", path)
+        assert done.returncode == 0, done.stderr
         found[name] = path
     return found
 

@@ -6,23 +6,21 @@ import csv
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pandas as pd
 import pytest
 
+from helpers.rows import Item, put
 from helpers.verdicts import registered
 from support import assert_clean_error, case_of, rows, run_embers
 from torch_embers.builds.registry import placed_here
 from torch_embers.builds.work import note_builds
 from torch_embers.escaping import unguarded
-from torch_embers.mine.runner import mine_catalog
+from torch_embers.mine.plan import mine_catalog
 from torch_embers.repro import bank, case, shipped_verdicts
 from torch_embers.run import matrix, shipped, shipped_mark
 from torch_embers.run.item_evidence import report_of
 from torch_embers.run.ledger import Ledger
-from torch_embers.store import schema
 from torch_embers.store.listing import CaseFilter, list_cases
-from torch_embers.store.records import Batch, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
 ) -> None:
     monkeypatch.setattr(shipped_verdicts, "matrix", lambda: [FIRST | damage])
     with mined.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM sync_state WHERE source = 'shipped'")  # the files themselves did not change
+        connection.execute("DELETE FROM link_scans WHERE origin = 'shipped'")  # the files themselves did not change
     done = run_embers("mine", "--source", "catalog", "--database", mined.path)
     assert_clean_error(done, 3, "analysis/results/verdicts.csv")
     assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
@@ -127,7 +125,7 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
         "UPDATE verdicts SET k = k + 1 WHERE verdict = 'occurs'",
         "UPDATE cases SET code = code || ' ' WHERE current",
         "DELETE FROM case_items WHERE number = 99638",
-        "DELETE FROM sync_state WHERE source = 'shipped'",
+        "DELETE FROM link_scans WHERE origin = 'shipped'",
     ],
 )
 def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store, change: str) -> None:
@@ -144,26 +142,10 @@ def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store
 def test_a_database_of_another_repository_gets_no_cases_of_pytorch(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[Item("alice/bugs", 1, source="rest")]))
+        put(writer, items=[Item("alice/bugs", 1, source="rest")])
     assert shipped_mark.is_current(store)
     assert shipped.refresh(store) == 0
     assert rows(store.path, "SELECT count(*) FROM cases") == [(0,)]
-
-
-def test_a_database_of_an_older_embers_keeps_its_verdicts_as_own_and_gets_the_matrix(tmp_path: Path) -> None:
-    path = tmp_path / "e.duckdb"
-    steps = {version: text for version, text in schema.migrations().items() if version < 6}
-    with duckdb.connect(str(path)) as connection:
-        schema.upgrade(connection, "2026-01-01", "0.0", steps)
-        connection.execute(
-            "INSERT INTO verdicts VALUES ('h', 'b', 'e', 'reviewed', 0, 'occurs', false, 1, 1, NULL, 'none', NULL, 0, 0, '', "
-            "NULL, now())"
-        )
-    for command in (["list", "--matrix"], ["show", "84577"], ["study", "tables", "--out", tmp_path]):
-        assert_clean_error(run_embers(*command, "--database", path), 3, "older embers", "embers mine")
-    assert run_embers("mine", "--source", "catalog", "--database", path).returncode == 0
-    found = rows(path, "SELECT provenance, count(*) FROM verdicts GROUP BY 1 ORDER BY 1")
-    assert found == [("own", 1), ("shipped", COUNT)]
 
 
 # ---- own beside shipped --------------------------------------------------------------------------------------------
@@ -294,8 +276,8 @@ def test_facts_of_the_catalog_do_not_overwrite_what_a_live_source_said(tmp_path:
     store = Store(tmp_path / "e.duckdb")
     live = Item("pytorch/pytorch", 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=[live]))
-    mine_catalog(store, "pytorch/pytorch")
+        put(writer, items=[live])
+    mine_catalog(store)
     asked = "SELECT title, state, labels FROM items WHERE number = 118115"
     assert rows(store.path, asked) == [("live", "open", ["x"])]
 

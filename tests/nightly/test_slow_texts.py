@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from helpers.rows import Comment, Commit, Item, put
 from support import rows
 from torch_embers.extract import reading, sessions
 from torch_embers.extract.blocks import blocks
@@ -20,7 +21,6 @@ from torch_embers.link.components import Components
 from torch_embers.link.references import read
 from torch_embers.link.stage import link_changed
 from torch_embers.statistics.splits import near_duplicates
-from torch_embers.store.records import Batch, Comment, Commit, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -119,23 +119,23 @@ def test_references_are_read_up_to_the_limits_and_the_rest_is_named() -> None:
 def test_a_text_that_was_not_read_whole_is_a_reject_until_it_is_shorter(tmp_path: Path) -> None:
     store = Store(tmp_path / "e.duckdb")
     long = "fixes #1 " + "y" * relations.load().limits.text_chars
-    whole = Batch(
-        items=[
+    whole = {
+        "items": [
             Item(REPO, 5, "pull", "t", long, updated_at="2026-01-01T00:00:00Z"),
             Item(REPO, 6, "pull", "t", "fixes #2"),
         ],
-        comments=[Comment(REPO, 5, "c1", body=long)],
-        commits=[Commit(REPO, "a" * 40, subject="s", message=f"s\n{long}")],
-    )
+        "comments": [Comment(REPO, 5, "c1", body=long)],
+        "commits": [Commit(REPO, "a" * 40, subject="s", message=f"s\n{long}")],
+    }
     with store.writer("test", create=True) as writer:
-        writer.commit(whole)
+        put(writer, **whole)
     link_changed(store)
     query = "SELECT origin, source, length(raw) FROM rejects ORDER BY origin"
     names = (f"{REPO} comment c1", f"{REPO} commit {'a' * 40}", f"{REPO} item 5")
     assert rows(store.path, query) == [(name, "link", 2_000) for name in names]
     assert rows(store.path, "SELECT DISTINCT number FROM links WHERE relation = 'fixes' AND number IS NOT NULL") != []
     with store.writer("test") as writer:
-        writer.commit(Batch(items=[Item(REPO, 5, "pull", "t", "fixes #1", updated_at="2026-02-01T00:00:00Z")]))
+        put(writer, items=[Item(REPO, 5, "pull", "t", "fixes #1", updated_at="2026-02-01T00:00:00Z")])
     link_changed(store)
     assert [name for name, _, _ in rows(store.path, query)] == list(names[:2])
 

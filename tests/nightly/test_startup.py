@@ -50,7 +50,7 @@ QUESTIONS = (
     "assert callable(torch_embers.classify)"
 )
 WITHOUT_PANDAS = (
-    "import sys, pyarrow as pa; from torch_embers.store import tables; tables.without_pandas(); "
+    "import sys, pyarrow as pa; from torch_embers.store import rows; rows.without_pandas(); "
     "assert 'pandas' not in sys.modules; import pandas; "
     "assert pa.table({'a': pa.array(['x'])}).to_pandas().equals(pandas.DataFrame({'a': ['x']}))"
 )

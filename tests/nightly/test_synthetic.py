@@ -10,7 +10,7 @@ from support import snapshot
 from synthetic import make
 from torch_embers import resources
 from torch_embers.store.connection import quoted
-from torch_embers.store.tables import KEYS
+from torch_embers.store.rows import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.rows import GoldLabel, Item, Repository, Row
 from helpers.search import NOON, REPO, Words, store_of
 from support import rows
 from torch_embers.classify import stage, train
@@ -20,7 +21,6 @@ from torch_embers.classify.labels import bodies, weak_table, wild
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.store.records import GoldLabel, Item, Repository
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def words() -> Words:
     return Words(384, "words@0/test")
 
 
-def told(number: int, value: str, repo: str = REPO) -> Item:
+def told(number: int, value: str, repo: str = REPO) -> Row:
     """An item that says what happens, in words that are otherwise its own: no near-duplicate of others."""
     letters = str.maketrans("0123456789", "ghijklmnop")  # with digits they would be read as one word for a hash
     own = " ".join(hashlib.md5(f"{number} {place}".encode()).hexdigest()[:9].translate(letters) for place in range(4))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from helpers.rows import Item, Row
 from helpers.search import NOON, REPO, store_of
 from support import rows
 from torch_embers import resources
 from torch_embers.classify.labels import weak, weak_table
 from torch_embers.classify.labels.labelling_file import KeywordFunction
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
-from torch_embers.store.records import Item
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def test_every_pattern_means_the_same_to_re2() -> None:
             assert sorted(said for (said,) in found) == sorted(mine), function.id
 
 
-def item(number: int, title: str | None, *labels: str, body: str | None = None, updated: str = NOON) -> Item:
+def item(number: int, title: str | None, *labels: str, body: str | None = None, updated: str = NOON) -> Row:
     return Item(REPO, number, title=title, body=body, labels=tuple(labels), updated_at=updated)
 
 

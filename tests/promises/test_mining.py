@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 
 PARTIAL: tuple[dict[str, Any], ...] = (
-    {"path": ["nodes", 1]},
-    {"path": ["nodes", 1, "comments"]},
+    {"path": [f"n{ITEMS}"]},
+    {"path": [f"n{ITEMS}", "comments"]},
     {"path": []},
-    {"path": ["nodes", 0, "timelineItems"], "silent": True},
+    {"path": [f"n{ITEMS - 1}", "timelineItems"], "silent": True},
 )
 """What lacks in an answer: an item, a part of it, the whole page, and a part without any error."""
 
@@ -72,7 +72,10 @@ def test_make_mine_classify_from_nothing(made: Path, catalog: Path) -> None:
 
 def test_a_mine_that_is_killed(whole: Path, tmp_path: Path) -> None:
     """A mine that is killed at any moment is finished by the same command, with nothing lost and nothing twice."""
-    expected, last = mined(whole), len(rows(whole, "SELECT page_id FROM raw_pages"))
+    with Tracker() as tracker:
+        tracker.mine(tmp_path / "counted.duckdb")
+        last = len(tracker.asked)
+    expected = mined(whole)
     for place, later in ((last // 3, 0.0), (last - 3, 0.0), (last - 3, 0.1)):  # before an answer, or so much later
         database = tmp_path / f"{place}-{later}.duckdb"
         with Tracker() as tracker, start(*tracker.command(database), **tracker.settings) as process:
@@ -83,11 +86,10 @@ def test_a_mine_that_is_killed(whole: Path, tmp_path: Path) -> None:
             tracker.meanwhile = lambda _: None
             tracker.mine(database)
         assert mined(database) == expected, place
-        assert rows(database, "SELECT count(*) - count(DISTINCT page_id) FROM raw_pages") == [(0,)]
 
 
 def test_a_replay(whole: Path, database: Path) -> None:
-    """`embers mine --replay` makes the same tables from the stored pages alone, also after one that was killed."""
+    """`embers mine --replay` makes the same tables from what is stored alone, also after one that was killed."""
     shutil.copy(whole, database)
     expected = mined(database)
     with start("mine", "--replay", "--repo", PROJECT, "--database", database, **NOWHERE) as process:
@@ -102,9 +104,10 @@ def test_a_second_mine_asks_for_what_changed(whole: Path, tracker: Tracker, data
     shutil.copy(whole, database)
     tracker.update(PROJECT, 5, title="renamed", updatedAt="2027-01-01T00:00:00Z")
     tracker.mine(database)
-    [listing] = [query["variables"] for query in tracker.queries if query["name"] == "issues"]
-    assert listing["filter"]["since"] > "2026-07"
-    assert "more_comments" not in {query["name"] for query in tracker.queries}  # of issues that did not change
+    asked = [query["name"] for query in tracker.queries]
+    assert sorted(asked) == ["items", "list_issues", "list_pulls", "repository"]
+    [text] = [one.text for one in tracker.asked if "query items(" in one.text]
+    assert text.count("issueOrPullRequest(") == 1
     known, now = rows(whole, "SELECT number, title FROM items"), rows(database, "SELECT number, title FROM items")
     assert set(now) - set(known) == {(5, "renamed")}
     assert len(now) == ITEMS
@@ -115,34 +118,32 @@ def test_a_partial_answer_loses_nothing(whole: Path, tmp_path: Path) -> None:
     for place, part in enumerate(PARTIAL):
         database = tmp_path / f"{place}.duckdb"
         with Tracker() as tracker:
-            for query, listing in (("query issues(", "issues"), ("query pulls(", "pullRequests")):
-                tracker.fault({**part, "path": ["repository", listing, *part["path"]]}, contains=query, at=1)
+            tracker.fault({**part, "path": ["repository", *part["path"]]}, contains="query items(", at=1)
             tracker.mine(database)
-            assert set(tracker.met) == {"query issues(", "query pulls("}, part
+            assert tracker.met, part
         assert mined(database) == mined(whole), part
 
 
 def test_rows_have_their_source(whole: Path, catalog: Path) -> None:
-    """Every row that came from outside says from which source it came, when, and on which stored page it stands."""
+    """Every row of the tracker says from which source it came and when, and which stored object says so."""
     for database in (whole, catalog):
         filled = 0
-        for table in with_provenance(database):
-            lacking = (
-                f"SELECT count(*) FILTER (WHERE source IS NULL OR fetched_at IS NULL OR page_id NOT IN (SELECT page_id FROM raw_pages)), "
-                f"count(*) FROM {table}"
-            )
-            [(bare, count)] = rows(database, lacking)
+        for table in (
+            "items",
+            "comments",
+            "events",
+            "pull_files",
+            "stated_links",
+            "catalog",
+            "gold_labels",
+            "dispositions",
+        ):
+            said = "SELECT count(*) FILTER (WHERE source IS NULL OR fetched_at IS NULL OR page_id NOT IN (SELECT hash FROM raw))"
+            [(bare, count)] = rows(database, f"{said}, count(*) FROM {table}")
             assert bare == 0, table
             filled += count > 0
         assert filled >= 3
-        assert {"items", "users", "comments", "events", "reviews", "reactions", "gold_labels", "rejects"} <= {
-            *with_provenance(database)
-        }
-        [(bare,)] = rows(
-            database,
-            "SELECT count(*) FROM raw_pages WHERE source IS NULL OR request IS NULL OR fetched_at IS NULL OR body IS NULL",
-        )
-        assert bare == 0
+        assert rows(database, "SELECT count(*) FROM raw WHERE json IS NULL OR hash <> md5(json::VARCHAR)") == [(0,)]
 
 
 def test_a_bad_record_is_kept_apart(database: Path, tmp_path: Path) -> None:

@@ -229,8 +229,8 @@ class GitHub:
             headers["X-RateLimit-Reset"] = str(int(time.time()) + entry["reset_in"])
         body = answered.body[: entry["keep"]] if "keep" in entry else answered.body
         if entry.get("move"):
-            query = urlencode(asked.query)
-            headers["Location"] = f"{self.url}/repositories/1/{asked.path.split('/', 4)[4]}?{query}"
+            query, rest = urlencode(asked.query), re.sub(r"^/(repos/[^/]+/[^/]+|repositories/\d+)/", "", asked.path)
+            headers["Location"] = f"{self.url}/repositories/1/{rest}?{query}"
         if "body" in entry:
             body = entry["body"].encode() if isinstance(entry["body"], str) else entry["body"]
         return Answered(body, entry.get("status", answered.status), headers, entry.get("wire", ""))
@@ -327,8 +327,10 @@ class GitHub:
         if not rest:
             return Answered({"id": repository.repo_id, "full_name": repository.name})
         number = int(rest.rsplit("/", 1)[1])
+        if number in repository.items:
+            return Answered({"number": number, "html_url": f"{self.url}/{repository.name}/issues/{number}"})
         if number not in repository.gone:
-            return Answered({"number": number}, 200 if number in repository.items else 404)
+            return Answered({"message": "Not Found", "status": "404"}, 404)
         if (place := repository.gone[number]) is None:
             return Answered({"message": "This issue was deleted"}, 410)
         return self._redirect(f"/repositories/{self.graph.repositories[place[0]].repo_id}/issues/{place[1]}")
@@ -435,7 +437,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answered.wire == "truncated":
             text = text[: len(text) // 2]
         length = len(text) + 1_000 * (answered.wire == "short")
-        lines = {"Content-Type": "application/json", "Content-Length": str(length), "Date": formatdate(usegmt=True)}
+        lines = {"Content-Type": "application/json; charset=utf-8", "Content-Length": str(length)}
+        lines["Date"] = formatdate(usegmt=True)
         self.close_connection = answered.wire not in ("", "truncated")
         if answered.wire == "slow":  # until the client has had enough
             select.select([self.connection], [], [], 10)

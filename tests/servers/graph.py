@@ -73,7 +73,9 @@ def decoded(text: str) -> list[Any]:
         raise error("INVALID_CURSOR_ARGUMENTS", f"`{text}` does not appear to be a valid cursor.") from None
 
 
-def connection(entries: Entries, first: int | None, after: str | None = None, *, descending: bool = False) -> Json:
+def connection(
+    entries: Entries, first: int | None = None, after: str | None = None, *, descending: bool = False
+) -> Json:
     """A page of entries `[key, make]`, which are in the order of their keys.
 
     The cursor holds a key and not an offset, so an item that moves while a client pages neither hides nor repeats its
@@ -151,6 +153,8 @@ class Graph:
         self.repositories = {data["nameWithOwner"]: Repository(data) for data in dataset["repos"]}
         self.renamed: dict[str, str] = dict(dataset["renamed"])
         self.older = False
+        self.most_listed = 100
+        """Items of a page of a listing at most; GitHub is free to give fewer than it is asked for."""
 
     def find(self, name: str) -> Repository | None:
         """A repository by its name or a former one."""
@@ -262,6 +266,7 @@ class Graph:
         ]
         entries.sort(key=operator.itemgetter(0), reverse=descending)
         made = [(key, functools.partial(self.item, repository, item)) for key, item in entries]
+        first = None if first is None else min(first, self.most_listed)
         return connection(made, first, after, descending=descending)
 
     def item(self, repository: Repository, item: Json) -> Json:

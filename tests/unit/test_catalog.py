@@ -4,36 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
+import shutil
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from support import rows
+from support import rows, snapshot
 from torch_embers import judgements, resources, taxonomy
 from torch_embers.errors import InputError
-from torch_embers.mine.files.catalog import (
-    DISPOSITIONS_KIND,
-    FILE,
-    JUDGED_KIND,
-    KIND,
-    CatalogSource,
-    read_catalog,
-    read_dispositions,
-    read_judgements,
-)
-from torch_embers.mine.pages import make_page
+from torch_embers.mine import plan
+from torch_embers.mine.files import CATALOG as FILE
 from torch_embers.store.store import Store
-from unit.test_judgements import GOOD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from torch_embers.store.records import Batch
-
-REPO = "pytorch/pytorch"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +40,6 @@ BACKENDS = {"cpu", "cuda", "mps", "xpu", "rocm", "inductor", "distributed", "oth
 VERSION = re.compile(r"\d+\.\d+(\.\d+)?([a-z0-9.+-]*)?")
 RELATIONS = {"duplicates", "reverts", "backs_out", "relands", "supersedes", "explains", "mentions", "cherry_picks"}
 OURS, PAPER = ("automated", "embers-guide-1"), ("paper", "data-path-study")
-OF_READER = ("automated", "reader")
 
 CITED = {
     *(32866, 38385, 45721, 52062, 53894, 58354, 64813, 67513, 82060, 84018, 84082, 87713, 94303, 99519, 99638),
@@ -192,63 +177,23 @@ def test_the_chain_of_reverts_is_there(store: Store) -> None:
 # ---- reading ----------------------------------------------------------------------------------------------------
 
 
-def read(*lines: str) -> Batch:
-    return read_catalog(make_page(REPO, "catalog", KIND, FILE, "\n".join(lines).encode()))
-
-
-def test_an_unchanged_catalog_is_not_read_twice(store: Store) -> None:
-    assert list(CatalogSource(REPO).batches(store.cursors(REPO, "catalog"))) == []
-    assert list(CatalogSource(REPO).batches({}))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "{",
-        "[]",
-        "null",
-        '{"repo": "o/r", "number": 0}',
-        '{"repo": "o/r", "number": 5}',
-        '{"repo": "o/r", "number": 5, "kind": "issue", "title": "t", "state": "open", "summary": "s", "taxonomy": [5]}',
-        '{"repo": "o/r", "number": 5, "kind": "issue", "title": "t", "state": "open", "summary": "s", "taxonomy": null}',
-    ],
-    ids=range(7),
-)
-def test_a_malformed_entry_is_set_aside_with_its_line_and_leaves_nothing_behind(line: str) -> None:
-    good = (
-        '{"repo": "o/r", "number": 6, "kind": "issue", "title": "t", "state": "open", "summary": "s", "taxonomy": []}'
-    )
-    batch = read(good, "", line)
-    assert [(r.line, bool(r.reason)) for r in batch.rejects] == [(3, True)]
-    assert [i.number for i in batch.items] == [6]
-    assert [c.number for c in batch.catalog] == [6]
-    assert batch.gold_labels == []
-
-
-def test_a_reading_becomes_a_label_or_a_disposition_and_pages_of_older_databases_are_read_too() -> None:
-    label = {"subject": "item:1", "question": "label:bug_type", "answer": "memory", "facts": None, "day": "2024-01-02"}
-    rows_ = [GOOD, {key: value for key, value in (GOOD | label).items() if value is not None}]
-    body = "\n".join(map(json.dumps, rows_)).encode()
-    batch = read_judgements(make_page(REPO, "catalog", JUDGED_KIND, "judgements.jsonl", body))
-    [said] = batch.gold_labels
-    assert (said.scheme, said.value, said.annotator_kind, said.annotator) == ("bug_type", "memory", *OF_READER)
-    assert (said.number, said.evidence, said.labelled_at) == (1, GOOD["reason"], "2024-01-02T00:00:00Z")
-    seen = {"repo": REPO, "number": 1, "disposition": "fixed", "evidence": GOOD["reason"], "read_on": GOOD["day"]}
-    older = seen | GOOD["facts"] | {"duplicate_of": None, "annotator_kind": OF_READER[0], "annotator": OF_READER[1]}
-    page = make_page(REPO, "catalog", DISPOSITIONS_KIND, "dispositions.jsonl", json.dumps(older).encode())
-    [now], [before] = batch.dispositions, read_dispositions(page).dispositions
-    stamp = {"source": now.source, "fetched_at": now.fetched_at, "page_id": now.page_id}
-    assert replace(before, **stamp) == now
+def test_an_unchanged_catalog_is_not_read_twice(store: Store, tmp_path: Path) -> None:
+    copy = Store(shutil.copy(store.path, tmp_path / "e.duckdb"))
+    assert plan.mine_catalog(copy).items == 0
+    with copy.writer("test") as writer, writer.transaction() as connection:
+        connection.execute("UPDATE raw SET hash = 'older' WHERE id = '973' AND source = 'catalog'")
+    assert plan.mine_catalog(copy).items > 80
+    assert snapshot(copy.path) == snapshot(store.path)
 
 
 @pytest.mark.parametrize("name", ["catalog.jsonl", "judgements.jsonl"])
-def test_an_emptied_file_is_refused_and_what_was_read_stays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_emptied_file_is_refused_and_what_was_read_stays(
+    name: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = resources.data_file
-
-    class Emptied:
-        def read_bytes(self) -> bytes:
-            return b"\n"
-
-    monkeypatch.setattr(resources, "data_file", lambda asked: Emptied() if asked == name else whole(asked))
+    (tmp_path / "empty").write_text("\n")
+    monkeypatch.setattr(resources, "data_file", lambda asked: tmp_path / "empty" if asked == name else whole(asked))
+    copy = Store(shutil.copy(store.path, tmp_path / "e.duckdb"))
     with pytest.raises(InputError, match=f"data/{name} is empty"):
-        list(CatalogSource("pytorch/pytorch").batches({}))
+        plan.mine_catalog(copy)
+    assert snapshot(copy.path) == snapshot(store.path)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from helpers.rows import Comment, Event, Item, Row, put
 from support import example_count
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.store.export import FORMATS, export
-from torch_embers.store.records import Batch, Comment, Event, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
         for n, text in enumerate(TEXTS, start=1)
     ]
     with store.writer("test", create=True) as writer:
-        writer.commit(Batch(items=items))
+        put(writer, items=items)
     return store
 
 
@@ -139,13 +139,13 @@ rows_of_items = st.lists(
 @settings(max_examples=example_count(4), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows_of_items, st.integers(0, 9))
 def test_equal_databases_give_equal_files_whatever_the_order_of_their_rows(
-    new_database: Path, tmp_path: Path, items: list[Item], salt: int
+    new_database: Path, tmp_path: Path, items: list[Row], salt: int
 ) -> None:
     first = Store(shutil.copy(new_database, tmp_path / "first.duckdb"))
     events = [Event(item.repo, item.number, f"{n}", "labeled", label="a") for n, item in enumerate(items)]
     comments = [Comment(item.repo, item.number, f"{n}", body=item.title or "") for n, item in enumerate(items)]
     with first.writer("test") as writer:
-        writer.commit(Batch(items=items, events=events, comments=comments))
+        put(writer, items=items, events=events, comments=comments)
     other = shuffled(first.path, tmp_path / "other.duckdb", salt)
     for form in FORMATS:
         files = []

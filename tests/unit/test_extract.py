@@ -6,7 +6,6 @@ from dataclasses import replace
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +15,8 @@ from torch_embers.extract.command import command_of
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
-from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.run.item_evidence import report_of
-from torch_embers.store import schema
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -394,27 +391,6 @@ def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.
     with pytest.raises(ZeroDivisionError):
         stage.refresh(store, None, Silent())
     assert list(rows_of(store)) == [1]
-
-
-def test_an_upgrade_removes_cases_that_a_program_wrote_with_all_that_they_left(database: Path) -> None:
-    steps = schema.migrations()
-    tables = ("cases", "case_items", "artifacts", "edits")
-    with duckdb.connect(database) as connection:
-        schema.upgrade(connection, now_utc(), "0", {version: step for version, step in steps.items() if version < 46})
-        for name, origin in (("x1", "extracted"), ("s7", "synthesized"), ("pt1", "curated")):
-            connection.execute(
-                "INSERT INTO cases BY NAME SELECT $name AS case_hash, $name AS name, $origin AS origin, true AS current, "
-                "'' AS code, '' AS summary, ['cpu'] AS requires, [] AS known_bad, ['hang'] AS signature, 'self' AS oracle, "
-                "60.0 AS timeout, now()::TIMESTAMP AS saved_at",
-                {"name": name, "origin": origin},
-            )
-            connection.execute("INSERT INTO case_items VALUES (?, 'a/b', 1, NULL)", [name])
-            connection.execute("INSERT INTO artifacts VALUES (?, 'minimal', '', now()::TIMESTAMP)", [name])
-            connection.execute("INSERT INTO edits VALUES (?, 'runnable', 0, '', 1, '', '', '')", [name])
-        schema.upgrade(connection, now_utc(), "0", steps)
-        for table in tables:
-            key = "case_hash" if table == "case_items" else "name"
-            assert connection.execute(f"SELECT {key} FROM {table}").fetchall() == [("pt1",)], table
 
 
 def test_a_script_is_known_by_all_that_decides_its_run() -> None:

@@ -15,9 +15,6 @@ import pytest
 from helpers.fix_tests import ADDED, FILE, REPO, clone, fixing  # noqa: F401 - fixtures
 from helpers.gitlog import Repository
 from torch_embers.errors import InputError
-from torch_embers.mine.git.first_release import Cut, FirstReleases
-from torch_embers.mine.git.fix_commits import FixCommit, files_at, fix_commits, revision_of
-from torch_embers.mine.git.fix_commits import TestFile as ChangedFile
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
@@ -30,6 +27,9 @@ from torch_embers.repro.fix_tests.script import make_script
 from torch_embers.repro.fix_tests.versions import outlines
 from torch_embers.run.fix_tests import link
 from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
+from torch_embers.run.fix_tests.first_release import Cut, FirstReleases
+from torch_embers.run.fix_tests.fix_commits import FixCommit, files_at, fix_commits, revision_of
+from torch_embers.run.fix_tests.fix_commits import TestFile as ChangedFile
 from torch_embers.run.fix_tests.later import known_tests
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.rows import CatalogEntry, GoldLabel
 from helpers.search import REPO, store_of
 from torch_embers import judgements, resources
 from torch_embers.classify.labels import bodies, gold, wild
 from torch_embers.classify.labels.gold import GoldItem
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.errors import InputError
-from torch_embers.store.records import CatalogEntry, GoldLabel
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.rows import GoldLabel, Item, put
 from support import Ended, rows, run_embers
-from torch_embers.store.records import Batch, GoldLabel, Item
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     items.append(Item(REPO, 6, "pull", "a pull request", updated_at=NOON, source="jsonl"))
     path = tmp_path_factory.mktemp("label") / "filled.duckdb"
     with Store(path).writer("test", create=True) as writer:
-        writer.commit(Batch(items=items))
+        put(writer, items=items)
         with writer.transaction() as connection:
             for number, value, probability in [
                 (1, "memory", 0.99),
@@ -84,7 +84,7 @@ def gold(store: Store) -> list[tuple[Any, ...]]:
 def by_machine(store: Store, number: int) -> None:
     said = GoldLabel(REPO, number, "bug_type", "memory", "automated", "guide-1", labelled_at=NOON, source="catalog")
     with store.writer("test") as writer:
-        writer.commit(Batch(gold_labels=[said]))
+        put(writer, gold_labels=[said])
 
 
 HEAD = "address,bug_type,memory_type,memory_subtype,consequence,backend"
@@ -124,7 +124,7 @@ def test_what_is_like_a_labelled_item_is_left_out_and_a_labelled_one_is_not(stor
 def test_answers_of_one_class_do_not_fill_the_sheet(store: Store, tmp_path: Path) -> None:
     many = [Item(REPO, n, "issue", f"{n:b} {chr(n) * 12}", source="jsonl") for n in range(100, 140)]
     with store.writer("test") as writer:
-        writer.commit(Batch(items=many))
+        put(writer, items=many)
         with writer.transaction() as connection:
             connection.execute(
                 "INSERT INTO predictions SELECT p.* REPLACE (i AS number, 0.5 AS probability) FROM predictions p, range(100, 140) r(i) WHERE number = 1"
@@ -403,7 +403,7 @@ def test_labels_that_a_model_which_had_not_seen_the_item_denies_are_listed(store
     with store.writer("test") as writer:
         said = [(1, "logical"), (2, "logical"), (4, "logical"), (2, "memory")]
         labels = [GoldLabel(REPO, n, "bug_type", value, "human", f"h{place}") for place, (n, value) in enumerate(said)]
-        writer.commit(Batch(gold_labels=labels))
+        put(writer, gold_labels=labels)
     done = label(store, "--errors")
     assert done.stdout.splitlines() == [
         f"{REPO}#1 bug_type: logical (human:h0), suggested memory (0.99): {TITLES[1]}",

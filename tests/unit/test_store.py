@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers import resources
+from helpers.rows import Item, Row, put
 from torch_embers.errors import (
     EmbersError,
     InputError,
@@ -29,18 +30,19 @@ from torch_embers.errors import (
     StoreMissingError,
     StoreVersionError,
 )
-from torch_embers.mine.pages import make_page
 from torch_embers.normalize import REPLACEMENT, clean_text
-from torch_embers.store import lock, schema, tables
-from torch_embers.store.records import Batch, Item, Page
+from torch_embers.store import lock, renames, schema
+from torch_embers.store import rows as store_rows
 from torch_embers.store.store import Store
+from torch_embers.store.take_over import take_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 REPO = "pytorch/pytorch"
 NOON = "2024-01-23T12:00:00Z"
+FORMER_SCHEMA = Path(__file__).parent / "schema_52.sql"
+"""The tables of schema version 52, from which users take over."""
 
 
 @pytest.fixture
@@ -51,14 +53,10 @@ def store(new_database: Path, tmp_path: Path) -> Store:
     return Store(path)
 
 
-def page(body: bytes = b"[]", request: str = "r") -> Page:
-    return make_page(REPO, "rest", "rest.items", request, body, NOON)
-
-
-def commit(store: Store, *batches: Batch) -> None:
+def commit(store: Store, *batches: dict[str, list[Row]]) -> None:
     with store.writer("test", create=True) as writer:
         for batch in batches:
-            writer.commit(batch)
+            put(writer, **batch)
 
 
 def rows(store: Store, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -73,19 +71,8 @@ def filled_database(new_database: Path, tmp_path_factory: pytest.TempPathFactory
     shutil.copy(new_database, path)
     chance = random.Random(1)
     bodies = ["".join(chance.choices("abcdefgh \n", k=3000)) for _ in range(600)]
-    commit(
-        Store(path), Batch(items=[Item(REPO, n, body=b) for n, b in enumerate(bodies, 1)], pages=[page(b"x" * 9999)])
-    )
+    commit(Store(path), {"items": [Item(REPO, n, body=b) for n, b in enumerate(bodies, 1)]})
     return path
-
-
-REAL = schema.migrations()
-NOW = schema.latest_version()
-STEPS = {
-    NOW + 1: "ALTER TABLE items ADD COLUMN two INTEGER; CREATE TABLE log (step INTEGER); INSERT INTO log VALUES (1)",
-    NOW + 3: "INSERT INTO log VALUES (3)",
-    NOW + 2: "INSERT INTO log VALUES (2)",
-}
 
 
 # ---- schema -----------------------------------------------------------------------------------------------------
@@ -111,20 +98,17 @@ def columns_of(store: Store) -> dict[str, set[str]]:
 
 def test_rows_from_outside_carry_where_they_came_from(store: Store) -> None:
     known = columns_of(store)
-    for table in tables.DERIVED_TABLES:
+    for table in (
+        "items",
+        "comments",
+        "events",
+        "pull_files",
+        "stated_links",
+        "catalog",
+        "gold_labels",
+        "dispositions",
+    ):
         assert {"source", "fetched_at", "page_id"} <= known[table], table
-
-
-def test_rejects_are_kept_in_order_and_never_replaced(store: Store) -> None:
-    from torch_embers.store.records import Reject
-
-    refused = [Reject("f:1", n, "why", "raw", source="jsonl") for n in (3, 1, 2, 1)]
-    commit(store, Batch(rejects=refused))
-    assert [r[0] for r in rows(store, "SELECT line FROM rejects")] == [3, 1, 2, 1]
-
-
-def test_a_store_without_a_file_has_no_cursors(tmp_path: Path) -> None:
-    assert Store(tmp_path / "none.duckdb").cursors(REPO, "rest") == {}
 
 
 def test_a_holder_without_a_note_is_another_process(tmp_path: Path) -> None:
@@ -190,7 +174,7 @@ def test_damaged_blocks_are_reported_as_damage(filled_database: Path, tmp_path: 
         content[place] ^= 0xFF
     path.write_bytes(content)
     with pytest.raises(StoreCorruptError, match="restore a copy"), Store(path).read() as connection:
-        for table in ("items", "raw_pages", "sync_state"):
+        for table in ("items", "raw", "listed"):
             connection.execute(f"FROM {table}").fetchall()
 
 
@@ -211,13 +195,13 @@ def a_folder(path: Path, _: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["lock", "turn", "wal", "wal.recovery"])
-@pytest.mark.parametrize("put", [a_link, a_second_name, a_fifo, a_folder])
+@pytest.mark.parametrize("lay", [a_link, a_second_name, a_fifo, a_folder])
 def test_a_file_beside_the_database_is_opened_only_where_it_is_one_of_its_own(
-    store: Store, tmp_path: Path, put: Callable[[Path, Path], None], place: str
+    store: Store, tmp_path: Path, lay: Callable[[Path, Path], None], place: str
 ) -> None:
     behind = tmp_path / "behind"
     behind.write_text("kept")
-    put(tmp_path / f"e.duckdb.{place}", behind)
+    lay(tmp_path / f"e.duckdb.{place}", behind)
     with pytest.raises(StoreError, match="no regular file"), store.writer("x"):
         pass
     if place == "lock":  # readers look there only for a name
@@ -228,11 +212,11 @@ def test_a_file_beside_the_database_is_opened_only_where_it_is_one_of_its_own(
     assert behind.read_text() == "kept"
 
 
-@pytest.mark.parametrize("put", [a_link, a_fifo, a_folder])
+@pytest.mark.parametrize("lay", [a_link, a_fifo, a_folder])
 def test_no_database_is_made_behind_a_link_to_nothing_or_in_what_is_no_file(
-    database: Path, tmp_path: Path, put: Callable[[Path, Path], None]
+    database: Path, tmp_path: Path, lay: Callable[[Path, Path], None]
 ) -> None:
-    put(database, tmp_path / "nothing")
+    lay(database, tmp_path / "nothing")
     with pytest.raises(StoreError, match="no regular file"), Store(database).writer("x", create=True):
         pass
     assert not (tmp_path / "nothing").exists()
@@ -241,7 +225,7 @@ def test_no_database_is_made_behind_a_link_to_nothing_or_in_what_is_no_file(
 def test_a_database_can_be_read_and_written_behind_a_link(store: Store, tmp_path: Path) -> None:
     linked = Store(tmp_path / "linked.duckdb")
     linked.path.symlink_to(store.path)
-    commit(linked, Batch(items=[Item(REPO, 1)]))
+    commit(linked, {"items": [Item(REPO, 1)]})
     assert rows(store, "SELECT number FROM items") == rows(linked, "SELECT number FROM items") == [(1,)]
 
 
@@ -277,7 +261,7 @@ def test_a_database_that_holds_what_embers_did_not_make_is_refused_by_name(store
 
 
 def test_what_this_process_has_checked_is_checked_again_once_it_changed(store: Store) -> None:
-    commit(store, Batch(items=[Item(REPO, 1)]))
+    commit(store, {"items": [Item(REPO, 1)]})
     with duckdb.connect(store.path) as connection:
         connection.execute("CREATE MACRO count_star() AS 7")
     with pytest.raises(InputError, match="count_star"), store.read():
@@ -310,30 +294,115 @@ def set_version(path: Path, version: int) -> None:
 
 
 def test_a_database_from_the_future_is_refused_and_left_alone(store: Store) -> None:
-    set_version(store.path, 99)
+    set_version(store.path, 101)
     before = store.path.read_bytes()
-    with pytest.raises(StoreVersionError, match="version 99"), store.read():
+    with pytest.raises(StoreVersionError, match="version 101"), store.read():
         pass
     with pytest.raises(StoreVersionError, match="upgrade torch-embers"), store.writer("x", create=True):
         pass
     assert store.path.read_bytes() == before
 
 
-def test_each_migration_has_a_number_of_its_own() -> None:
-    """Two files with one number, as two branches may bring them, would leave one of them out without a word."""
-    files = list((resources.PACKAGE_DIR / "store" / "migrations").glob("*.sql"))
-    assert len(files) == len(REAL)
+def test_keys_of_all_tables_name_columns(store: Store) -> None:
+    known = columns_of(store)
+    assert all(set(key) <= known[table] for table, key in store_rows.KEYS.items())
 
 
-def test_a_step_that_came_later_with_a_lower_number_is_applied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = {number: text for number, text in STEPS.items() if number != NOW + 2}
-    monkeypatch.setattr(schema, "migrations", lambda: REAL | first)
-    commit(store)
-    monkeypatch.setattr(schema, "migrations", lambda: REAL | STEPS)
-    with store.read() as connection, pytest.raises(InputError, match="older embers"):
-        schema.require_latest(connection, store.path)
-    commit(store)
-    assert rows(store, "SELECT step FROM log") == [(1,), (3,), (2,)]
+# ---- older files ------------------------------------------------------------------------------------------------
+
+OLD_ROWS: list[tuple[str, Row]] = [
+    ("schema_version", {"version": 52}),
+    ("gold_labels", {"annotator_kind": "human", "annotator": "ann", "source": "label"}),
+    ("gold_labels", {"annotator_kind": "paper", "source": "catalog"}),
+    ("verdicts", {"build": "b", "provenance": "own"}),
+    ("verdicts", {"build": "2.0", "provenance": "shipped"}),
+    ("runs", {"build": "b"}),
+    ("announcements", {}),
+    ("builds", {"build": "b"}),
+    ("cases", {}),
+    ("items", {"stamps": {}, "number": 1}),
+]
+ANY = {"VARCHAR": "x", "INTEGER": 0, "BIGINT": 0, "DOUBLE": 0.5, "BOOLEAN": True, "TIMESTAMP": NOON, "VARCHAR[]": ["x"]}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A database as the last version with migrations (52) made it, with rows of the user and of embers."""
+    path = tmp_path / "old.duckdb"
+    with duckdb.connect(path) as connection:
+        connection.execute(FORMER_SCHEMA.read_text(encoding="utf-8"))
+        for table, given in OLD_ROWS:
+            kinds = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+            row = {name: given.get(name, ANY.get(kind)) for name, kind in kinds.items()}
+            connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    return path
+
+
+def test_an_older_file_is_refused_with_the_command_that_takes_over(old: Path) -> None:
+    before = old.read_bytes()
+    for attempt in (Store(old).read(), Store(old).writer("x", create=True)):
+        with pytest.raises(StoreVersionError, match=r"mine --take-over .*old\.duckdb --database"), attempt:
+            pass
+    assert old.read_bytes() == before
+
+
+def test_what_is_the_users_own_is_taken_over_and_nothing_else(old: Path, store: Store) -> None:
+    before = old.read_bytes()
+    taken = take_over(store, old)
+    with pytest.raises(InputError, match="of its own"):
+        take_over(store, old)
+    assert taken == {"builds": 1, "cases": 1, "runs": 1, "verdicts": 1, "announcements": 1, "gold_labels": 1}
+    assert rows(store, "SELECT annotator FROM gold_labels") == [("ann",)]
+    assert rows(store, "SELECT build, provenance FROM verdicts") == [("b", "own")]
+    assert rows(store, "FROM items") == []
+    assert old.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("CREATE MACRO count(a) AS 7", "macro 'count'"),
+        ("DROP TABLE schema_version", "no tables of embers"),
+        ("UPDATE schema_version SET version = 45", "only 46 to 99"),
+        ("UPDATE schema_version SET version = 100", "name it with --database"),
+    ],
+)
+def test_a_file_of_another_kind_gives_nothing(old: Path, store: Store, change: str, named: str) -> None:
+    with duckdb.connect(old) as connection:
+        connection.execute(change)
+    with pytest.raises(EmbersError, match=named):
+        take_over(store, old)
+    assert rows(store, "FROM gold_labels") == []
+
+
+def test_a_view_in_the_place_of_a_table_is_not_read(old: Path, store: Store) -> None:
+    with duckdb.connect(old) as connection:
+        connection.execute("DROP TABLE runs; CREATE VIEW runs AS SELECT * FROM read_csv('/etc/passwd')")
+    assert "runs" not in take_over(store, old)
+
+
+def test_a_file_that_gives_nothing_leaves_no_new_database(old: Path, tmp_path: Path) -> None:
+    new = Store(tmp_path / "new.duckdb")
+    for name, named in (("none.duckdb", "no such file"), ("old.duckdb.lock", "no such file")):
+        with pytest.raises(InputError, match=named):
+            take_over(new, tmp_path / name)
+    with pytest.raises(InputError, match="name another file"):
+        take_over(Store(old), old)
+    assert not new.path.exists()
+
+
+def test_a_repository_with_a_new_name_takes_its_rows_along(store: Store) -> None:
+    said = "INSERT INTO raw VALUES (?, 'item', '1', 'rest', NULL, 1, now()::TIMESTAMP, 'h', '{}')"
+    with store.writer("test") as writer:
+        put(writer, items=[Item("a/b", 1, title="old"), Item("n/m", 1, title="new"), Item("a/b", 2)])
+        with writer.transaction() as connection:
+            connection.execute(said, ["a/b"])
+            connection.execute(said, ["n/m"])
+            assert renames.apply(connection, 1, "n/m", "a/b", NOON)
+            assert not renames.apply(connection, 2, "a/b", None, NOON)  # who took the free name is another one
+            assert renames.present(connection) == {1: "n/m", 2: "a/b"}
+    assert rows(store, "SELECT repo, number, title FROM items ORDER BY 2") == [("n/m", 1, "new"), ("n/m", 2, None)]
+    assert rows(store, "SELECT repo FROM raw") == [("n/m",)]
 
 
 @given(st.text(st.characters(codec=None)))
@@ -344,11 +413,6 @@ def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
     for before, after in zip(text, cleaned, strict=True):
         storable = before != "\x00" and not "\ud800" <= before <= "\udfff"
         assert after == (before if storable else REPLACEMENT)
-
-
-def test_a_time_that_is_none_becomes_null_and_does_not_stop_the_batch(store: Store) -> None:
-    commit(store, Batch(items=[Item(REPO, 1, created_at="soon", updated_at="0000-99-99T99:99:99Z")]))
-    assert rows(store, "SELECT created_at, updated_at FROM items") == [(None, None)]
 
 
 def test_errors_of_the_store_are_embers_errors_with_exit_code_five() -> None:

@@ -121,5 +121,5 @@ def open_database(path: str | os.PathLike[str] | None = None) -> Database:
 
     store = Store(settings.load(database=None if path is None else Path(path)).database)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
     return Database(store)

@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from torch_embers import judgements, resources, toml_models
 from torch_embers.builds.releases import commit_of
 from torch_embers.errors import InputError
-from torch_embers.mine.files.catalog import FILE as FILE_OF_ITEMS
+from torch_embers.mine.files import CATALOG as FILE_OF_ITEMS
 from torch_embers.repro import case as cases
 from torch_embers.repro import shipped_verdicts
 from torch_embers.repro.shipped_verdicts import DECIDED

@@ -15,6 +15,7 @@ from torch_embers.cli.options import (
     RepoOption,
     UnsandboxedOption,
     fraction,
+    settings_at,
     store_at,
 )
 from torch_embers.json_output import print_json
@@ -82,7 +83,7 @@ def bisect(
 
     By halves, with controls and a stated confidence. Exit code 11 if it cannot be told.
     """
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.builds.install import NIGHTLY
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reports
@@ -90,7 +91,7 @@ def bisect(
     from torch_embers.run.bisect import report
     from torch_embers.run.bisect.request import BisectRequest
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     request = BisectRequest(
         name=case or "",
         good=good or "",
@@ -138,12 +139,12 @@ def paste(
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste, with every release and the whole scripts; it is never posted."""
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.normalize import item_named
     from torch_embers.run import paste, reports
     from torch_embers.run.item_evidence import report_of
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))
     text = paste.text(report)
     if out is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from torch_embers import packages
-from torch_embers.cli.options import DatabaseOption, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError
 
 
@@ -38,7 +38,7 @@ def classify(
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     if explain is not None:
         found = why(store, command.classifier_of(store, model), wanted.repo, explain)
@@ -47,6 +47,8 @@ def classify(
     with ProgressBar("classifying", unit="steps") as progress:
         done = command.run(store, model, progress, train=train)
     classify_show.print_labelled(done)
+    if not train and (repo := store.repository()) != settings.DEFAULT_REPO:
+        console.stdout().print(f"note: learnt from {settings.DEFAULT_REPO}; how right it is on {repo} was not measured")
     console.print_next(
         "`embers list --class VALUE --min-confidence high` shows the sure items of a class, `embers run` which bugs "
         "occur here"

@@ -13,6 +13,7 @@ from torch_embers.cli.options import (
     ShardOption,
     StateOption,
     builds_option,
+    settings_at,
     shard_of,
     store_at,
 )
@@ -38,13 +39,12 @@ def fix_tests(
     """Run the tests of merged fixes on builds and print the yield."""
     from dataclasses import asdict
 
-    from torch_embers import settings
-    from torch_embers.mine.scope import moment
+    from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.fix_tests import command, report, show
     from torch_embers.run.fix_tests.trial import Draw
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     if build:
         draw = Draw(sample, seed, moment(since, "--since"), moment(until, "--until"))
@@ -63,7 +63,7 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     Raises:
         InputError, StoreError: as of their makers.
     """
-    from torch_embers.mine.scope import moment
+    from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run.fix_tests import link, show
 

@@ -10,6 +10,7 @@ from torch_embers.locations import SETTINGS_FILE, default_database
 
 if TYPE_CHECKING:
     from torch_embers.builds.work import Shard
+    from torch_embers.settings import Settings
     from torch_embers.store.store import Store
 
 INTERRUPTED = 130
@@ -18,7 +19,10 @@ DatabaseOption = Annotated[
     Path | None,
     typer.Option("--database", "-d", help="The DuckDB file.", show_default="data/embers.duckdb, or EMBERS_DATABASE"),
 ]
-RepoOption = Annotated[str | None, typer.Option(help="Repository as owner/name.", show_default="pytorch/pytorch")]
+RepoOption = Annotated[
+    str | None,
+    typer.Option(help="Repository as owner/name.", show_default="the database's, else pytorch/pytorch"),
+]
 ItemArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="An issue or pull request: 7, #7, owner/name#7, or its address.")
 ]
@@ -82,6 +86,21 @@ def shard_of(text: str | None) -> "Shard":
     from torch_embers.builds.work import WHOLE, Shard
 
     return WHOLE if text is None else Shard.read(text)
+
+
+def settings_at(database: Path | None, repo: str | None) -> "Settings":
+    """The settings of a command on a database: a repository that nobody names is the only one that it holds.
+
+    Raises:
+        SettingsError: ``embers.toml`` or the repository is malformed.
+        StoreError: the database cannot be read.
+    """
+    from torch_embers import settings
+
+    wanted = settings.load(database=database, repo=repo)
+    if "repo" in wanted.model_fields_set:
+        return wanted
+    return wanted.model_copy(update={"repo": store_at(wanted.database, required=False).repository()})
 
 
 def store_at(database: Path | None, *, required: bool = True) -> "Store":

@@ -20,6 +20,7 @@ from torch_embers.cli.options import (
     StateOption,
     UnsandboxedOption,
     builds_option,
+    settings_at,
     shard_of,
     store_at,
 )
@@ -92,10 +93,10 @@ def run(
     All runs are in the sandbox. An item by number: its cases (k of n runs, control, detectable rate), and what the
     script of its report does on all builds.
     """
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.run import command, report_scripts
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     part = shard_of(shard)
     request = command.RunRequest(cases or (), build or (), folder, kind, jobs, force, unsandboxed, part, state, address)
     apart = folder is not None or kind is not None
@@ -230,11 +231,10 @@ def minimize(
     database: DatabaseOption = None,
 ) -> None:
     """Shrink the script of a report, keeping what it does."""
-    from torch_embers import settings
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import command, reduction_sweep, show
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     if every is (number is not None):
         raise InputError("give the number of one report, or all of them with --all")
     if number is not None:
@@ -309,11 +309,11 @@ def judge(
     database: DatabaseOption = None,
 ) -> None:
     """Say of a report's script what a program cannot."""
-    from torch_embers import judgements, settings
+    from torch_embers import judgements
     from torch_embers.normalize import item_named
     from torch_embers.run import judging
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     answers = judging.Answers(right_script, match, relation, on, reason, annotator)
     home, number = item_named(item, wanted.repo)
@@ -423,12 +423,12 @@ def show_item(
     database: DatabaseOption = None,
 ) -> None:
     """Print all that is known of an item, the answer first."""
-    from torch_embers import packages, settings
+    from torch_embers import packages
     from torch_embers.normalize import item_named
     from torch_embers.run import show
     from torch_embers.run.item_evidence import report_of
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     rows = []
     for place, item in enumerate(dict.fromkeys(item_named(text, wanted.repo) for text in items)):

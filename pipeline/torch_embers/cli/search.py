@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.listing import ClassOption, UrlsOption
-from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
+from torch_embers.cli.options import DatabaseOption, JsonOption, settings_at, store_at
 
 
 def search(
@@ -31,7 +31,7 @@ def search(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that are nearest to some words, or to an item."""
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.normalize import item_named, item_of
     from torch_embers.search import command, show
     from torch_embers.store.listing import ItemFilter
@@ -40,10 +40,10 @@ def search(
         repo=repo, state=state, labels=tuple(label or ()), classes=tuple(classes or ()), operator=operator
     )
     store = store_at(database)
-    if not like and (item := item_of(text, settings.load(database=database, repo=repo).repo)):
+    if not like and (item := item_of(text, settings_at(database, repo).repo)):
         console.stderr().print(f"note: `embers show {item[1]}` prints this item; --like lists what is near to it")
     if like:
-        where, number = item_named(text, settings.load(database=database, repo=repo).repo)
+        where, number = item_named(text, settings_at(database, repo).repo)
         found = command.similar(store, where, number, k, replace(wanted, repo=where))
     else:
         found = command.search(store, text, k, wanted)

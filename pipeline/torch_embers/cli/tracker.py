@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from torch_embers.cli.fix_tests import link_fix_tests
-from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, store_at
+from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError, NotReachableError
 from torch_embers.json_output import print_json
 
@@ -21,7 +21,7 @@ def mine(
     ] = None,
     repo: RepoOption = None,
     since: Annotated[str | None, typer.Option(help="Only items changed at or after this date (UTC).")] = None,
-    until: Annotated[str | None, typer.Option(help="Stop at the page that passes this date (UTC).")] = None,
+    until: Annotated[str | None, typer.Option(help="Only items changed until this date (UTC).")] = None,
     state: Annotated[str, typer.Option(help="all, open or closed.")] = "all",
     label: Annotated[list[str] | None, typer.Option(help="Only items with this label; repeat for more.")] = None,
     numbers: Annotated[Path | None, typer.Option(help="File with item numbers: mine these, completely.")] = None,
@@ -30,13 +30,19 @@ def mine(
         typer.Option(metavar="NUMBERS|all", help="Read again: these numbers (5,7 or a file), or all in these bounds."),
     ] = None,
     check_numbers: Annotated[
-        bool, typer.Option("--check-numbers", help="Only find items that were deleted, transferred or never seen.")
+        bool, typer.Option("--check-numbers", help="Ask of every number whether it is still there, not only of some.")
     ] = False,
     source: Annotated[str, typer.Option(help="auto, graphql, rest, archive, jsonl, git or catalog.")] = "auto",
     budget: Annotated[int | None, typer.Option(min=1, help="At most this many requests.")] = None,
     api_url: Annotated[str | None, typer.Option(help="Address of the GitHub API.")] = None,
-    max_wait: Annotated[float | None, typer.Option(help="Longest wait in seconds.", show_default="120")] = None,
-    replay: Annotated[bool, typer.Option("--replay", help="Rebuild all tables from the stored pages.")] = False,
+    max_wait: Annotated[
+        float | None, typer.Option(help="Longest wait in seconds.", show_default="for the next hour")
+    ] = None,
+    replay: Annotated[bool, typer.Option("--replay", help="Derive all tables anew from what is stored.")] = False,
+    take_over: Annotated[
+        Path | None,
+        typer.Option("--take-over", help="First bring runs, verdicts, labels of a file of an older embers."),
+    ] = None,
     fix_tests: Annotated[
         bool, typer.Option("--fix-tests", help="With --source git: then make scripts of the tests of merged fixes.")
     ] = False,
@@ -50,6 +56,7 @@ def mine(
     from torch_embers import console, settings
     from torch_embers.mine import plan
     from torch_embers.mine import show as mine_show
+    from torch_embers.mine.options import Request
     from torch_embers.normalize import item_of
     from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
@@ -64,10 +71,16 @@ def mine(
         repo = named[0][0]
         wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
         paths, refresh = None, ",".join(str(number) for _, number in named)
-    request = plan.Request(
+    if take_over is not None:
+        from torch_embers.store.take_over import take_over as bring
+
+        taken = bring(Store(wanted.database), take_over)
+        rows = ", ".join(f"{count:,} {name}" for name, count in taken.items())
+        console.stdout().print(f"taken over from {console.plain(take_over)}: {rows or 'nothing'}")
+    request = Request(
         source=source,
         paths=tuple(paths or ()),
-        since=since,
+        since=None if fix_tests else since,  # of a clone, it bounds the fixes
         until=until,
         state=state,
         labels=tuple(label or ()),
@@ -77,22 +90,23 @@ def mine(
         budget=budget,
         replay=replay,
     )
+    found_in = wanted.repo
     for report in plan.run(wanted, request, mine_show.MineProgress):
+        found_in = report.repo
         mine_show.print_report(report)
         if not shipped_mark.is_current(Store(wanted.database)):
             from torch_embers.run import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
                 console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")
-    if missing := plan.not_stored(Store(wanted.database), wanted.repo, [number for _, number in named]):
-        raise NotReachableError(f"{wanted.repo}#{missing[0]} was not fetched: the lines above say why")
+    if missing := plan.not_stored(Store(wanted.database), found_in, [number for _, number in named]):
+        raise NotReachableError(f"{found_in}#{missing[0]} was not fetched: the lines above say why")
     if fix_tests and paths:
         link_fix_tests(wanted, Path(paths[0]), since=since)
     console.print_next("`embers classify` labels the items, `embers list` shows them")
 
 
 def status(
-    verbose: Annotated[bool, typer.Option("--verbose", help="Also print the cursors of the sources.")] = False,
     json: JsonOption = False,
     database: DatabaseOption = None,
 ) -> None:
@@ -104,7 +118,7 @@ def status(
     if json:
         print_json(read)
     else:
-        store_show.print_status(read, verbose=verbose)
+        store_show.print_status(read)
 
 
 def export(
@@ -142,12 +156,12 @@ def chain(
     database: DatabaseOption = None,
 ) -> None:
     """Print what reverts, relands, fixes or supersedes an item."""
-    from torch_embers import console, settings
+    from torch_embers import console
     from torch_embers.link.chain import as_mapping, render
     from torch_embers.link.graph import chain_of
     from torch_embers.normalize import item_named
 
-    wanted = settings.load(database=database, repo=repo)
+    wanted = settings_at(database, repo)
     tree = chain_of(store_at(wanted.database), *item_named(item, wanted.repo))
     if json:
         print_json(as_mapping(tree))

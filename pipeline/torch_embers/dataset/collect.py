@@ -14,7 +14,9 @@ from torch_embers.dataset import definitions
 from torch_embers.errors import InputError
 from torch_embers.run import answers
 from torch_embers.run.matrix import version_key
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.store.store import repository_of
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -56,18 +58,20 @@ def collect(store: Store) -> Content:
         InputError: the database is empty, or of an older embers.
     """
     with store.read() as connection:
-        version = schema.require_latest(connection, store.path)
+        version = schema.require_ours(connection, store.path)
         if not connection.execute("SELECT 1 FROM items WHERE deleted_at IS NULL LIMIT 1").fetchall():
             raise InputError(f"{store.path} holds no items, so there is nothing to publish: run `embers mine` first")
     known = answers.rows(store)
     with store.read() as connection:
+        repo = repository_of(connection)
+        connection.register("about", pa.table({"repo": [repo]}))
         connection.execute(definitions.read("sql", "views.sql"))
         _rank_releases(connection)
         connection.register("words", _words())
         connection.register("answers", pa.Table.from_pylist(known, schema=_ANSWERS))
         comments = definitions.comments(connection)
         tables = tuple(table.described(comments) for table in definitions.load())
-        rows = {table.name: _read(connection, table) for table in tables}
+        rows = {table.name: own_rows(_read(connection, table), repo) for table in tables}
         left_out = tuple(connection.execute(definitions.read("sql", "left_out.sql")).fetchall())
     return Content(tables, rows, left_out, version)
 
@@ -92,6 +96,13 @@ def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable) -> pa.Ta
         for name, column in zip(rows.column_names, columns, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields)).combine_chunks()
+
+
+def own_rows(rows: pa.Table, repo: str) -> pa.Table:
+    """The rows of the repository that a database is about: runs bring those of PyTorch's cases along."""
+    if repo == DEFAULT_REPO or "repo" not in rows.column_names:
+        return rows
+    return rows.filter(pc.equal(rows["repo"], repo)).combine_chunks()
 
 
 def _clean_column(column: pa.ChunkedArray) -> pa.ChunkedArray:

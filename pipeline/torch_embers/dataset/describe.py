@@ -13,6 +13,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.dataset import definitions, encode
+from torch_embers.settings import DEFAULT_REPO, project_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ AUTHOR = "The embers authors"
 ABSTRACT = (
     "Facts about issues and pull requests of PyTorch, labels by a taxonomy of data-path bugs, links between bugs "
     "and fixes, scripts that each show one bug, and verdicts of these scripts on PyTorch releases."
+)
+ABSTRACT_OF_OTHERS = (
+    "Facts about issues and pull requests of {}, labels by a taxonomy of data-path bugs, and links to fixes."
 )
 LICENCE = {"name": "Apache-2.0", "title": "Apache License 2.0", "path": "https://www.apache.org/licenses/LICENSE-2.0"}
 CROISSANT_TYPES = {
@@ -52,20 +56,33 @@ class Identity:
         version: release of embers and content, as 0.2.0+0123456789ab: other rows, other version.
         facts_until: the newest day on which facts of the tracker were looked up.
         published: the newest day of such facts, labels, runs, verdicts and statuses: the same rows have the same day.
+        repo: the repository that it is about.
     """
 
     version: str
     facts_until: date | None
     published: date | None
+    repo: str = DEFAULT_REPO
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return TITLE if self.repo == DEFAULT_REPO else f"embers: bugs of {self.repo}, with labels and links"
+
+    @property
+    def abstract(self) -> str:
+        """What it holds."""
+        return ABSTRACT if self.repo == DEFAULT_REPO else ABSTRACT_OF_OTHERS.format(self.repo)
 
 
 def citation(known: Identity) -> str:
     """CITATION.cff."""
     return Template(definitions.read("templates", "CITATION.cff")).substitute(
-        title=TITLE,
+        title=known.title,
+        project=project_of(known.repo),
         version=known.version,
         released=f'date-released: "{known.published}"\n' if known.published else "",
-        abstract=ABSTRACT,
+        abstract=known.abstract,
         author=AUTHOR,
         study=STUDY,
         embers=__version__,
@@ -84,7 +101,7 @@ def datapackage(content: Content, files: Mapping[str, bytes], known: Identity) -
         {
             "profile": "tabular-data-package",
             "name": "embers",
-            "title": TITLE,
+            "title": known.title,
             "version": known.version,
             "licenses": [LICENCE],
             "contributors": [{"title": AUTHOR, "role": "author"}],
@@ -135,11 +152,11 @@ def croissant(content: Content, files: Mapping[str, bytes], known: Identity) -> 
             "@type": "sc:Dataset",
             "conformsTo": "http://mlcommons.org/croissant/1.0",
             "name": "embers",
-            "description": f"{TITLE}. {ABSTRACT}",
+            "description": f"{known.title}. {known.abstract}",
             "license": LICENCE["path"],
             "version": known.version,
             "creator": {"@type": "sc:Organization", "name": AUTHOR},
-            "citeAs": f"{AUTHOR}: {TITLE}, version {known.version}.",
+            "citeAs": f"{AUTHOR}: {known.title}, version {known.version}.",
             **{name: day.isoformat() for name, day in days.items() if day},
             "distribution": [_file(table, files[_parquet(table)]) for table in content.tables],
             "recordSet": [_records(table, content.rows[table.name]) for table in content.tables],

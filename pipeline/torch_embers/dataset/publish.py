@@ -16,6 +16,7 @@ from torch_embers.console import plain, size_text, stdout, table
 from torch_embers.dataset import definitions, describe, encode, folder, sheets
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.describe import Identity
+from torch_embers.settings import only_repository, project_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -105,9 +106,10 @@ def render(content: Content) -> tuple[Identity, dict[str, bytes]]:
         f"{__version__}+{content_hash[:SHOWN_DIGITS]}",
         facts_until=_newest(content, (("items", "state_as_of"),)),
         published=_newest(content, DATED),
+        repo=only_repository(content.rows["items"]["repo"].unique().to_pylist()),
     )
     for one in content.tables:
-        about = {"title": describe.TITLE, "dataset": known.version, "description": one.description}
+        about = {"title": known.title, "dataset": known.version, "description": one.description}
         files[f"data/{one.name}.parquet"] = encode.to_parquet(content.rows[one.name], about)
     files |= {name: text.encode("utf-8") for name, text in _texts(content, known, content_hash).items()}
     files["datapackage.json"] = describe.datapackage(content, files, known)
@@ -134,7 +136,9 @@ def _newest(content: Content, columns: Iterable[tuple[str, str]]) -> date | None
 
 def _texts(content: Content, known: Identity, content_hash: str) -> dict[str, str]:
     words = {
-        "title": describe.TITLE,
+        "title": known.title,
+        "project": project_of(known.repo),
+        "tag": known.repo.rpartition("/")[2].lower(),
         "study": describe.STUDY,
         "version": known.version,
         "load": LOAD.format(folder=""),

@@ -1,5 +1,6 @@
 -- Which texts were written or changed since the link stage last parsed them, or were parsed by other rules?
 -- And which name by hash what was a commit of their own item then (resolve_commits.sql notes it) and is none now?
+-- A text that is gone comes without a hash: what it said is forgotten.
 -- {digest} is the hash of the rules; one row per text with the key that link_scans will hold, and its place in the order of arrival.
 -- Not sorted here: to sort half a million keys beside the join takes more than the memory limit.
 WITH texts AS (
@@ -25,4 +26,8 @@ WITH texts AS (
 SELECT t.origin, t.repo, t.id, t.number, t.content_hash, t.place, s.id IS NOT NULL AS seen
 FROM texts t LEFT JOIN link_scans s ON s.repo = t.repo AND s.origin = t.origin AND s.id = t.id
 WHERE s.content_hash IS DISTINCT FROM t.content_hash
-   OR EXISTS (FROM owners o WHERE o.repo = t.repo AND o.origin = t.origin AND o.id = t.id AND o.numbers IS DISTINCT FROM [t.number]);
+   OR EXISTS (FROM owners o WHERE o.repo = t.repo AND o.origin = t.origin AND o.id = t.id AND o.numbers IS DISTINCT FROM [t.number])
+UNION ALL
+SELECT origin, repo, id, NULL, NULL, 0, true
+FROM link_scans s ANTI JOIN texts t ON t.repo = s.repo AND t.origin = s.origin AND t.id = s.id
+WHERE s.origin IN ('item', 'comment', 'commit');

@@ -3,27 +3,27 @@
 DELETE FROM components WHERE evidence IN ('path', 'label');
 
 INSERT INTO components
-SELECT l.repo, l.number, p.component, p.subcomponent, p.strict, 'label', min(l.name), arg_min(l.page_id, l.name)
+SELECT l.repo, l.number, p.component, p.subcomponent, p.strict, 'label', min(l.name)
 FROM labels l JOIN label_parts p ON p.name = l.name
 GROUP BY ALL ORDER BY l.repo, l.number, p.subcomponent;
 
 INSERT INTO components
 WITH touched AS (
-    SELECT f.repo, f.number, f.path, f.page_id FROM pull_files f SEMI JOIN items i ON i.repo = f.repo AND i.number = f.number
+    SELECT f.repo, f.number, f.path FROM pull_files f SEMI JOIN items i ON i.repo = f.repo AND i.number = f.number
     UNION
     -- what repaired an item shows where it was broken
-    SELECT l.target_repo, l.target_number, f.path, f.page_id
+    SELECT l.target_repo, l.target_number, f.path
     FROM links l JOIN pull_files f ON f.repo = l.repo AND f.number = l.number
     WHERE l.relation = 'fixes' AND l.target_number IS NOT NULL
     UNION
-    SELECT l.repo, l.number, f.path, f.page_id
+    SELECT l.repo, l.number, f.path
     FROM links l JOIN pull_files f ON f.repo = l.target_repo AND f.number = l.target_number
     WHERE l.relation = 'closed_by' AND l.number IS NOT NULL
     UNION
-    SELECT l.target_repo, l.target_number, f.path, f.page_id
+    SELECT l.target_repo, l.target_number, f.path
     FROM links l JOIN commit_files f ON f.repo = l.repo AND f.sha = l.sha
     WHERE l.relation IN ('fixes', 'lands') AND l.target_number IS NOT NULL
 )
-SELECT t.repo, t.number, p.component, p.subcomponent, p.strict, 'path', min(t.path), arg_min(t.page_id, t.path)
+SELECT t.repo, t.number, p.component, p.subcomponent, p.strict, 'path', min(t.path)
 FROM touched t JOIN path_parts p ON p.name = t.path
 GROUP BY ALL ORDER BY t.repo, t.number, p.subcomponent;

@@ -21,22 +21,22 @@ WITH undone AS (
     SELECT repo, number, NULL::VARCHAR AS sha,
            CASE type WHEN 'closed' THEN 'closed_by' ELSE 'duplicates' END AS relation,
            CASE WHEN other_number IS NULL THEN repo ELSE other END AS target_repo, other_number AS target_number,
-           CASE WHEN other_number IS NULL THEN lower(commit_sha) END AS target_sha, type, event_id, created_at, page_id
+           CASE WHEN other_number IS NULL THEN lower(commit_sha) END AS target_sha, type, event_id, created_at
     FROM stated WHERE type IN ('closed', 'marked_as_duplicate')
     UNION ALL
     SELECT CASE WHEN type = 'referenced' THEN repo ELSE other END, CASE WHEN type <> 'referenced' THEN other_number END,
            CASE WHEN type = 'referenced' THEN lower(commit_sha) END,
            CASE WHEN type = 'connected' OR will_close THEN 'fixes' ELSE 'mentions' END,
-           repo, number, NULL, type, event_id, created_at, page_id
+           repo, number, NULL, type, event_id, created_at
     FROM stated WHERE type IN ('cross_referenced', 'connected', 'referenced')
 )
 SELECT repo, number, sha, relation, target_repo, target_number, target_sha,
-       'event', 'event', event_id, type, NULL, created_at, page_id
+       'event', 'event', event_id, type, NULL, created_at
 FROM oriented
 WHERE NOT (number IS NOT DISTINCT FROM target_number AND number IS NOT NULL AND repo = target_repo)
 ORDER BY repo, number, target_number, event_id;
 
 INSERT INTO links
-SELECT repo, number, NULL, relation, target_repo, target_number, NULL, evidence, coalesce(nullif(source, ''), evidence), NULL, NULL, NULL, NULL, page_id
+SELECT repo, number, NULL, relation, target_repo, target_number, NULL, evidence, coalesce(nullif(source, ''), evidence), NULL, NULL, NULL, NULL
 FROM stated_links WHERE NOT (repo = target_repo AND number = target_number)
 ORDER BY repo, number, target_number, relation;

@@ -21,7 +21,7 @@ WHERE links.rule = 'original-changeset' AND links.target_repo = c.repo AND links
 DELETE FROM links WHERE rule = 'same-title';
 
 CREATE OR REPLACE TEMP TABLE titled AS
-SELECT repo, lower(sha) AS sha, subject, committed_at, pull_number, page_id,
+SELECT repo, lower(sha) AS sha, subject, committed_at, pull_number,
        -- a title without its numbers
        trim(regexp_replace(subject, '(\s*\(#\d+\))+\s*$', '')) AS title,
        trim(regexp_replace(coalesce(
@@ -30,9 +30,9 @@ SELECT repo, lower(sha) AS sha, subject, committed_at, pull_number, page_id,
        ), '^(?:\[pytorch\]\[PR\]\s*)|(\s*\(#\d+\))+\s*$', '', 'g')) AS taken_out
 FROM commits WHERE subject IS NOT NULL;
 
-INSERT INTO links (repo, sha, relation, target_repo, target_number, target_sha, evidence, rule, found_id, found_in, snippet, stated_at, page_id)
+INSERT INTO links (repo, sha, relation, target_repo, target_number, target_sha, evidence, rule, found_id, found_in, snippet, stated_at)
 SELECT r.repo, r.sha, 'reverts', r.repo, arg_max(o.pull_number, o.committed_at) AS number, arg_max(o.sha, o.committed_at),
-       'commit', 'same-title', r.sha, 'message', left(any_value(r.subject), 160), r.committed_at, any_value(r.page_id)
+       'commit', 'same-title', r.sha, 'message', left(any_value(r.subject), 160), r.committed_at
 FROM titled r
 JOIN titled o ON o.repo = r.repo AND o.title = r.taken_out AND o.committed_at < r.committed_at
 WHERE r.taken_out IS NOT NULL AND NOT EXISTS (

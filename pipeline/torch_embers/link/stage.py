@@ -19,7 +19,7 @@ from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
 from torch_embers.link.texts import Row, Rows
-from torch_embers.store import renames, tables
+from torch_embers.store import renames
 from torch_embers.store import rows as table_rows
 
 if TYPE_CHECKING:
@@ -38,16 +38,15 @@ BATCH = 20_000
 TEXTS_AT_ONCE = 1_000
 """Texts in memory at a time: one can take a megabyte."""
 _SOURCES = {
-    # a merge can change an item's text and leave the page of its row; the text of a comment comes with its page
-    "items": ", repo, number, kind, content_hash",
-    "comments": ", repo, comment_id",
-    "commits": ", repo, sha, line, pull_number",
-    "events": "",
-    "stated_links": "",
-    "pull_files": "",
-    "commit_files": "",
+    "items": "repo, number, kind, content_hash, merge_sha, labels",
+    "comments": "repo, comment_id, page_id",
+    "commits": "repo, sha, line, pull_number",
+    "events": "repo, event_id, page_id",
+    "stated_links": "repo, number, relation, target_repo, target_number, evidence",
+    "pull_files": "repo, number, path",
+    "commit_files": "repo, sha, path",
 }
-"""Tables that the stage reads, with what tells their rows apart beyond page and time."""
+"""Tables that the stage reads, with what tells their rows apart."""
 _SCRIPTS = ("links_of_events.sql", "reverted_commits.sql", "resolve_commits.sql", "components_of_items.sql")
 """The set-based statements, in their order."""
 
@@ -91,7 +90,7 @@ def link_changed(
             for start in range(0, scans.num_rows, BATCH):
                 todo = scans.slice(start, BATCH)
                 _write(active, todo, _parsed(store, todo))
-                done.update(todo.column("origin").to_pylist())
+                done.update(row["origin"] for row in todo.to_pylist() if row["content_hash"])
                 if progress:
                     progress(done.total(), scans.num_rows)
             _link_tables(store, active, mark)
@@ -150,7 +149,9 @@ def _write(writer: Writer, todo: pa.Table, rows: Rows) -> None:
             inverse = [rule.id for rule in relations.load().rules if rule.inverse]
             connection.execute("SET VARIABLE inverse = ?", [inverse])
             connection.execute(_sql("forget.sql"))
-        connection.execute("INSERT INTO link_scans SELECT repo, origin, id, content_hash FROM todo")
+        connection.execute(
+            "INSERT INTO link_scans SELECT repo, origin, id, content_hash FROM todo WHERE content_hash IS NOT NULL"
+        )
         table_rows.append(connection, "links", _with_present_names(rows.links, renames.former(connection)))
         table_rows.append(connection, "components", rows.components)
         table_rows.append(connection, "rejects", rows.rejects)
@@ -158,14 +159,14 @@ def _write(writer: Writer, todo: pa.Table, rows: Rows) -> None:
 
 _TEXTS = {
     "item": """
-        SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at::VARCHAR, i.page_id
+        SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at::VARCHAR
         FROM items i JOIN todo t ON t.origin = 'item' AND t.repo = i.repo AND t.number = i.number ORDER BY 1, 2""",
     "comment": """
-        SELECT c.repo, c.number, c.comment_id, c.body, c.created_at::VARCHAR, c.page_id
+        SELECT c.repo, c.number, c.comment_id, c.body, c.created_at::VARCHAR
         FROM comments c JOIN todo t ON t.origin = 'comment' AND t.repo = c.repo AND t.id = c.comment_id
         ORDER BY 1, 2, 3""",
     "commit": """
-        SELECT c.repo, c.sha, c.subject, c.message, c.line, c.pull_number, c.committed_at::VARCHAR, c.page_id
+        SELECT c.repo, c.sha, c.subject, c.message, c.line, c.pull_number, c.committed_at::VARCHAR
         FROM commits c JOIN todo t ON t.origin = 'commit' AND t.repo = c.repo AND t.id = c.sha ORDER BY 1, 2""",
 }
 
@@ -187,7 +188,7 @@ def _link_tables(store: Store, writer: Writer, mark: str) -> None:
 
 def _named_parts(names: Sequence[tuple[Any, ...]], part_of: Callable[[str], Component | None]) -> pa.Table:
     """The component of each name that has one."""
-    tables.without_pandas()
+    table_rows.without_pandas()
     import pyarrow as pa  # brings numpy, and where nothing is new nothing is linked
 
     text = pa.string()
@@ -200,8 +201,6 @@ def _fingerprint(connection: duckdb.DuckDBPyConnection) -> str:
     """Return a text that changes when any source table of the stage does, or the rules do; no long text is read."""
     marks = [_rules_hash()]
     for table, columns in _SOURCES.items():
-        row = connection.execute(
-            f"SELECT count(*), max(fetched_at), coalesce(bit_xor(hash(page_id, fetched_at{columns})), 0) FROM {table}"
-        ).fetchall()
+        row = connection.execute(f"SELECT count(*), coalesce(bit_xor(hash({columns})), 0) FROM {table}").fetchall()
         marks.append(f"{table}:{row}")
     return " ".join(marks)

@@ -12,12 +12,13 @@ from torch_embers.link import relations
 from torch_embers.link.components import Components
 from torch_embers.link.messages import own_part
 from torch_embers.link.references import Parsed, Reference, read
-from torch_embers.store.records import RAW_KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Row = dict[str, Any]
+RAW_KEPT = 2_000
+"""Characters that a reject keeps of a text."""
 REJECTED_BY = "link"
 """The source of rejects that this stage writes: texts that cost more than one text may."""
 _ELSEWHERE = "another/repository"
@@ -41,11 +42,11 @@ class Rows:
         """
         {"item": _add_items, "comment": _add_comments, "commit": _add_commits}[origin](texts, self)
 
-    def references(self, parsed: Parsed, origin: str, text: str, page_id: str | None) -> list[Reference]:
+    def references(self, parsed: Parsed, origin: str, text: str) -> list[Reference]:
         """The references of a text; what of it was not read becomes a reject."""
         if parsed.unread:
             row = {"source": REJECTED_BY, "origin": origin, "reason": parsed.unread, "raw": text[:RAW_KEPT]}
-            self.rejects.append({**row, "page_id": page_id})
+            self.rejects.append(row)
         return parsed.references
 
 
@@ -64,39 +65,38 @@ def _links(references: Iterable[Reference], number: int | None, sha: str | None,
 
 def _add_items(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
     parts = Components.load()
-    for repo, number, kind, title, body, created_at, page_id in records:
-        origin = {"repo": repo, "found_id": str(number), "stated_at": created_at, "page_id": page_id}
+    for repo, number, kind, title, body, created_at in records:
+        origin = {"repo": repo, "found_id": str(number), "stated_at": created_at}
         for place, text in (("title", title), ("body", body)):
             parsed = read(text or "", repo=repo, number=number, title=place == "title", kind=kind or None)
-            references = rows.references(parsed, f"{repo} item {number}", text, page_id)
+            references = rows.references(parsed, f"{repo} item {number}", text)
             rows.links += _links(references, number, None, evidence="text", found_in=place, **origin)
         for part, evidence, detail in parts.by_text(title, body):
             rows.components.append(
-                {"repo": repo, "number": number, "evidence": evidence, "detail": detail, "page_id": page_id}
-                | part._asdict()
+                {"repo": repo, "number": number, "evidence": evidence, "detail": detail} | part._asdict()
             )
 
 
 def _add_comments(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
-    for repo, number, comment_id, body, created_at, page_id in records:
-        origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at, "page_id": page_id}
+    for repo, number, comment_id, body, created_at in records:
+        origin = {"repo": repo, "found_id": comment_id, "stated_at": created_at}
         parsed = read(body or "", repo=repo, number=number, kind="comment")
-        references = rows.references(parsed, f"{repo} comment {comment_id}", body, page_id)
+        references = rows.references(parsed, f"{repo} comment {comment_id}", body)
         rows.links += _links(references, number, None, evidence="text", found_in="comment", **origin)
 
 
 def _add_commits(records: Iterable[tuple[Any, ...]], rows: Rows) -> None:
-    for repo, sha, subject, message, line, pull, committed_at, page_id in records:
+    for repo, sha, subject, message, line, pull, committed_at in records:
         first, _, rest = own_part(message or "").partition("\n")
         name = f"{repo} commit {sha}"
         home = _ELSEWHERE if line == "foreign" else repo
         title = read(subject or first, repo=home, title=True, kind="commit")
-        references = rows.references(title, name, subject or first, page_id)
+        references = rows.references(title, name, subject or first)
         known = {_key(reference) for reference in references}
-        more = rows.references(read(rest, repo=home, kind="commit"), name, rest, page_id)
+        more = rows.references(read(rest, repo=home, kind="commit"), name, rest)
         references += [reference for reference in more if _key(reference) not in known]
         references = [r for r in references if r.target_repo != _ELSEWHERE and _is_landing_or_other(r, repo, pull)]
-        origin = {"repo": repo, "found_id": sha, "stated_at": committed_at, "page_id": page_id}
+        origin = {"repo": repo, "found_id": sha, "stated_at": committed_at}
         rows.links += _links(references, None, sha, evidence="commit", found_in="message", **origin)
 
 

@@ -1,1 +1,1 @@
-"""Mining: sources of tracker data, readers of raw pages, cursors, and the GitHub client."""
+"""Ground: what was said, object by object, and the tables that are derived from it in SQL."""

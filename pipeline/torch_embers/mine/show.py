@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import ProgressColumn
 from rich.text import Text
 
 from torch_embers import console
-from torch_embers.mine.records.graphql_answers import place_name
 from torch_embers.progress_bar import ProgressBar
 
 if TYPE_CHECKING:
-    from torch_embers.mine.github.client import GitHubClient
-    from torch_embers.mine.runner import Report
+    from torch_embers.mine.github_api import GitHubApi
+    from torch_embers.mine.report import Report
 
 
 class _Quota(ProgressColumn):
-    """Requests used, quota left, cost to finish, time to the next reset."""
+    """Requests used, what GitHub allows in this hour, cost to finish."""
 
-    def __init__(self, client: GitHubClient | None) -> None:
+    def __init__(self, api: GitHubApi | None) -> None:
         super().__init__()
-        self._client = client
+        self._api = api
 
     def render(self, task: Any) -> Text:
         """Draw the column."""
-        if self._client is None:
+        if self._api is None:
             return Text("")
-        used = self._client.usage.requests
+        used = self._api.requests
         parts = [f"{used} requests"]
-        if (left := self._client.quota_left()) is not None:
-            parts.append(f"{left:,} left")
+        if math.isfinite(left := self._api.left):
+            parts.append(f"{left:,.0f} left in this hour")
         if task.total and task.completed and used > 1:
             rest = max(task.total - task.completed, 0) * used / task.completed
             parts.append(f"~{rest:,.0f} to finish")
-        if (reset := self._client.next_reset()) is not None:
-            parts.append(f"reset in {reset / 60:,.0f} min")
         return Text(" · ".join(parts), style="dim")
 
 
 class MineProgress(ProgressBar):
-    """The progress line of a mine, with the quota where there is one."""
+    """The progress line of a mine, with what is left of the hour where there is such a limit."""
 
-    def __init__(self, client: GitHubClient | None = None) -> None:
-        super().__init__("mining", _Quota(client))
+    def __init__(self, api: GitHubApi | None = None) -> None:
+        super().__init__("mining", _Quota(api))
 
 
 def print_report(report: Report) -> None:
@@ -54,6 +52,7 @@ def print_report(report: Report) -> None:
         (report.comments, "comments"),
         (report.events, "events"),
         (report.commits, "commits"),
+        (report.absent, "items that are gone"),
     ]
     parts = [f"{n:,} {what}" for n, what in counted if n] or ["nothing new"]
     rate = f", {report.items / report.seconds:,.0f} items/s" if report.items > 100 and report.seconds > 0.5 else ""
@@ -63,12 +62,6 @@ def print_report(report: Report) -> None:
         out.print(f"links: {found.links:,} and {found.components:,} components in the database")
     if report.rejects:
         out.print(f"{report.rejects:,} records were set aside, see `embers data export --table rejects`")
-    if report.waiting:
-        named = [place_name(entry.place) for entry in report.waiting[:5]]
-        places = ", ".join(named) + (" ..." if len(report.waiting) > 5 else "")
-        out.print(
-            f"{len(report.waiting):,} items are incomplete and are read again by the next mine: {console.plain(places)}"
-        )
     for note in report.notes:
         out.print(f"note: {console.plain(note)}")
     if report.stopped:

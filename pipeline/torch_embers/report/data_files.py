@@ -16,10 +16,11 @@ import pyarrow.parquet as pq
 from torch_embers.atom_output import iso
 from torch_embers.errors import InputError
 from torch_embers.report.rules import columns
+from torch_embers.settings import only_repository, project_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -78,8 +79,12 @@ def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
                 connection.execute("VACUUM")
             finally:
                 connection.close()
+            repos = tables["items"]["repo"].unique().to_pylist()
             about = made.with_name(metadata_path(path).name)
-            about.write_text(json.dumps(metadata(path.stem), indent=1) + "\n", encoding="utf-8")
+            about.write_text(
+                json.dumps(metadata(path.stem, repos), indent=1) + "\n",
+                encoding="utf-8",
+            )
             made.replace(path)
             about.replace(metadata_path(path))
     except (OSError, sqlite3.Error) as error:
@@ -105,7 +110,7 @@ def _sqlite_value(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, list) else value
 
 
-def metadata(database: str) -> dict[str, Any]:
+def metadata(database: str, repos: Iterable[str]) -> dict[str, Any]:
     """What Datasette shows of the database: titles, the meaning of each column, columns to filter by."""
     described = {
         table.name: {
@@ -116,7 +121,7 @@ def metadata(database: str) -> dict[str, Any]:
         for table in columns().table
     }
     return {
-        "title": "embers: PyTorch bugs, re-checked",
+        "title": f"embers: {project_of(only_repository(repos))} bugs, re-checked",
         "source": f"embers {__version__}",
         "databases": {database: {"tables": described}},
     }

@@ -26,7 +26,7 @@ from torch_embers.report.facts import counted, cut
 from torch_embers.repro.shipped_verdicts import ORDER
 from torch_embers.run import answers, hunt
 from torch_embers.run.matrix import rank
-from torch_embers.settings import DEFAULT_REPO
+from torch_embers.settings import DEFAULT_REPO, only_repository, project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from torch_embers.report.study_files import Study
 
 ASSETS = ("table.js", "copy.js", "search.js", "icon.svg")
+PARTS = "Parts of {} that the items are about, by paths, labels and words."
 CALLED = "What the code of the cases calls, read from its syntax; a method of a tensor is not told."
 
 
@@ -57,7 +58,9 @@ class Writer:
             "class": _pages("classes", facts.by_class),
             "release": _pages("releases", facts.releases),
         }
-        self.environment.globals |= {"paths": self.paths, "class_link": self._class_link, "facts": facts}
+        self.project = project_of(only_repository(row["repo"] for row in facts.source.items))
+        named = {"paths": self.paths, "class_link": self._class_link, "facts": facts, "project": self.project}
+        self.environment.globals |= named
 
     def page(self, name: str, template: str, **values: Any) -> None:
         """Render a template into a file."""
@@ -271,7 +274,11 @@ def _groups(writer: Writer) -> None:
     writer.page("classes.html", "groups.html", heading="Classes", text=text, parts=parts)
     for kind, groups, text in (
         ("operator", facts.by_operator, CALLED),
-        ("component", facts.by_component, "Parts of PyTorch that the items are about, by paths, labels and words."),
+        (
+            "component",
+            facts.by_component,
+            PARTS.format(writer.project),
+        ),
     ):
         rows = [("", _rows(writer, kind, groups))]
         writer.page(f"{kind}s.html", "groups.html", heading=f"{kind.capitalize()}s", text=text, parts=rows)

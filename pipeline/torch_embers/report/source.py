@@ -12,6 +12,7 @@ from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
 from torch_embers.run.item_evidence import answered
 from torch_embers.run.matrix import Entry, entries
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
     """
     verdicts = entries(store)
     reports = answered(store)
+    repo = store.repository()
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
         known = Source(
             items=_ask(connection, "items", strong=strong),
@@ -103,6 +105,17 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
                 )
             },
         )
+        if repo != DEFAULT_REPO:  # runs in such a database bring the cases of PyTorch along
+            cases = [case for case in known.cases if any(item["repo"] == repo for item in case["items"])]
+            names = {case["name"] for case in cases}
+            known = replace(
+                known,
+                cases=cases,
+                verdicts=[entry for entry in verdicts if entry.case in names],
+                reports={key: one for key, one in reports.items() if key[0] == repo},
+                statuses=[row for row in known.statuses if row["repo"] == repo],
+                history=[row for row in known.history if row["repo"] == repo],
+            )
         paged = sorted(choose(known))
         table = pa.table({"repo": [key[0] for key in paged], "number": pa.array([key[1] for key in paged], pa.int32())})
         connection.register("paged", table)

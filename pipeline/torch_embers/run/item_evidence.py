@@ -14,7 +14,6 @@ from torch_embers.judgements import fix_test_answers
 from torch_embers.run.closable import closable
 from torch_embers.run.item_report import ItemReport, Row
 from torch_embers.run.matrix import Entry, entries, version_key
-from torch_embers.run.review import review_of
 from torch_embers.run.script import script_of
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
@@ -142,7 +141,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     """Of every item of which anything ran, or that is called a duplicate: what decides its answer, and the answer."""
     verdicts_of_all = entries(store)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         everything = {"repo": None, "number": None}
         cases, statuses, fix_tests, bisections = (
             _by_item(_ask(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
@@ -240,7 +239,7 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
         InputError: it is not in the database.
     """
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
 
         def ask(query: str) -> list[Row]:
             return _ask(connection, query, {"repo": repo, "number": number})
@@ -256,14 +255,13 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
             script = read(ReportText(repo, number, **text[0]))
         own = timeline_of(connection, repo, number)
         timeline = own and placed(own, places(connection))
-        review = review_of(ask)
     cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
     names = {row["name"] for row in cases}
     verdicts = [entry for entry in all_verdicts if entry.case in names]
     fix_tests = _read_by(fix_tests, fix_test_answers())
     for test in fix_tests:
         test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
-    known = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, bisections, review)
+    known = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, bisections)
     return ItemReport(repo, number, facts[0], *known)
 
 

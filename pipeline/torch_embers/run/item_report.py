@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -85,8 +85,6 @@ class ItemReport:
         bisections: of its cases as they are now, that were run here: subject, text, fixes (pull requests of commits in
             the range that name an issue of the case as fixed).
         answer: whether it may be closed; None of a pull request, and where nobody asked.
-        review: assignees and asked (login, association), reviews (also state, submitted_at, reviews) by reviewer,
-            commits, comments_on_lines, head_sha, check_state and checks (kind, state, checks).
     """
 
     repo: str
@@ -102,7 +100,6 @@ class ItemReport:
     verdicts: Sequence[Entry]
     fix_tests: Sequence[Row] = ()
     bisections: Sequence[Row] = ()
-    review: Row = field(default_factory=dict)
     answer: Answer | None = None
 
     def row(self) -> dict[str, Any]:

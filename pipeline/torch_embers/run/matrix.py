@@ -102,7 +102,7 @@ def entries(store: Store) -> list[Entry]:
     """The newest verdict of every current case on every build, by case, oldest build first, own before shipped ones."""
     query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         verdicts = [Entry(*row) for row in connection.execute(query).fetchall()]
     return sorted(verdicts, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
 

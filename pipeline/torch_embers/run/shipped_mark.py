@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.builds import releases
-from torch_embers.normalize import now_utc
 from torch_embers.repro import shipped_fix_tests, shipped_verdicts
 from torch_embers.run.status import tracked_items
 from torch_embers.settings import DEFAULT_REPO
@@ -28,8 +27,8 @@ CASES = "cases/uncovered.toml"
 """A file of the folder of cases."""
 _CODE = ("repro", "run", "oracles", "timeline")
 _READ = (".py", ".sql", ".toml")
-SOURCE, STREAM = "shipped", "cases"
-"""Where the mark stands in ``sync_state``."""
+ORIGIN, ID = "shipped", "cases"
+"""Where the mark stands in ``link_scans``."""
 _ROWS = {
     "cases c": "origin = 'curated'",
     "case_items c": "true",
@@ -80,14 +79,13 @@ def is_current(store: Store) -> bool:
 
 def is_noted(connection: duckdb.DuckDBPyConnection) -> bool:
     """Whether the database was brought up to date, and nothing has changed since."""
-    query = "SELECT cursor FROM sync_state WHERE repo = ? AND source = ? AND stream = ?"
-    known = connection.execute(query, [DEFAULT_REPO, SOURCE, STREAM]).fetchall()
-    return bool(known) and known == [(f'{{"mark": "{_now(connection)}"}}',)]
+    query = "SELECT content_hash FROM link_scans WHERE repo = ? AND origin = ? AND id = ?"
+    known = connection.execute(query, [DEFAULT_REPO, ORIGIN, ID]).fetchall()
+    return bool(known) and known == [(_now(connection),)]
 
 
 def note(connection: duckdb.DuckDBPyConnection) -> None:
     """Note, in the writer's transaction, that the database is up to date."""
-    place = [DEFAULT_REPO, SOURCE, STREAM]
-    connection.execute("DELETE FROM sync_state WHERE repo = ? AND source = ? AND stream = ?", place)
-    row = [*place, f'{{"mark": "{_now(connection)}"}}', now_utc()]
-    connection.execute("INSERT INTO sync_state VALUES (?, ?, ?, ?, ?::TIMESTAMP)", row)
+    place = [DEFAULT_REPO, ORIGIN, ID]
+    connection.execute("DELETE FROM link_scans WHERE repo = ? AND origin = ? AND id = ?", place)
+    connection.execute("INSERT INTO link_scans VALUES (?, ?, ?, ?)", [*place, _now(connection)])

@@ -20,7 +20,6 @@ from torch_embers.run.recheck import evidence_line
 from torch_embers.run.report_script_text import UNCONFIRMED, command, last_change
 from torch_embers.run.report_script_text import changes as changes_of
 from torch_embers.run.reports import FOUND_BEFORE, HEADINGS, left_out
-from torch_embers.run.review import review_lines
 from torch_embers.run.sanitize import undecided
 from torch_embers.run.script import script_of
 from torch_embers.run.status import CONFIRMED, WORDS
@@ -290,7 +289,6 @@ def print_item(report: ItemReport) -> None:
     print_answer(report)
     out = stdout()
     _print_facts(report.facts)
-    _section("Assigned, review, checks", list(review_lines(report.review)))
     _section("Labels", [*map(_gold_line, report.gold), *map(_prediction_line, report.predictions)])
     _section(
         "Gold labels and classifier disagree",

@@ -242,7 +242,7 @@ def _renewed(folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table
     ):
         return dict(tables)
     with duckdb.connect() as scratch:
-        schema.upgrade(scratch, now_utc(), __version__)
+        schema.make(scratch, now_utc(), __version__)
         for name, table in tables.items():
             _merge(scratch, folder, name, table)
         schema.renew_environments(scratch)

@@ -1,5 +1,4 @@
--- Who closed each item, and why each issue was closed: the views closings, issue_closings and item_dispositions. A migration loads this
--- file with `.read closings.sql`; a change of it needs a new migration that does the same.
+-- Who closed each item, and why each issue was closed: the views closings, issue_closings and item_dispositions.
 --
 -- What stands against a closing makes the disposition unknown, with both statements: a change that was backed out and did not land again,
 -- a mark as duplicate beside a fix, the item's reason beside that of the event, a closing and a reopening of one moment or of an unknown

@@ -170,11 +170,12 @@ def connect(
     alone: bool = False,
     merge: bool = True,
     folder: Path | None = None,
+    former: bool = False,
 ) -> duckdb.DuckDBPyConnection:
     """Open the file, trying again while somebody else has it, and check what it holds.
 
     A reader lets a waiting writer go first; a writer that waits for long says for whom. No statement can read or write
-    other files, but those of ``folder``.
+    other files, but those of ``folder``. ``former`` opens a file of an older embers, from which rows are taken over.
 
     Raises:
         StoreBusyError, StoreCorruptError, StoreVersionError
@@ -188,7 +189,9 @@ def connect(
     connection = _opened(path, read_only=read_only, patience=patience, options=options)
     try:
         _close_off(connection, folder)
-        if not remember(path):
+        if former:
+            schema.check_former(connection, path)
+        elif not remember(path):
             schema.check(connection, path)
     except (duckdb.Error, EmbersError, RuntimeError) as error:
         connection.close()

@@ -12,7 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import csv_sql
 from torch_embers.store import schema
 from torch_embers.store.connection import quoted
-from torch_embers.store.tables import KEYS
+from torch_embers.store.rows import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ TABLES = (
     "funnel",
     "rejects",
 )
-"""What an export holds: tables and views of general use. Raw pages only on request: they are large."""
+"""What an export holds: tables and views of general use. The table raw only on request: it is large."""
 
 
 _NO_TEXT = frozenset({"BOOLEAN", "INTEGER", "BIGINT", "HUGEINT", "DOUBLE", "DATE", "TIMESTAMP", "BLOB"})
@@ -69,14 +69,14 @@ def export(store: Store, folder: Path, form: str, tables: tuple[str, ...] = TABL
     """
     if form not in FORMATS:
         raise InputError(f"--format {form!r}: one of {', '.join(FORMATS)}")
-    if unknown := sorted(set(tables) - {*TABLES, "raw_pages"}):
-        raise InputError(f"no table {unknown[0]!r}: one of {', '.join((*TABLES, 'raw_pages'))}")
+    if unknown := sorted(set(tables) - {*TABLES, "raw"}):
+        raise InputError(f"no table {unknown[0]!r}: one of {', '.join((*TABLES, 'raw'))}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--to {folder}: {error.strerror}") from error
     with store.read(folder=folder) as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return [_write(connection, table, folder / f"{table}.{form}", FORMATS[form]) for table in tables]
 
 

@@ -184,7 +184,7 @@ def list_items(
     if wanted.closable not in (None, "yes", "no", "unknown"):
         raise InputError(f"--closable {wanted.closable!r}: yes, no or unknown")
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         conditions = _Conditions(connection)
         has_dispositions = _has(connection, DISPOSITIONS)
         base = _item_query(has_dispositions=has_dispositions)
@@ -295,7 +295,7 @@ def list_cases(store: Store, wanted: CaseFilter) -> list[dict[str, Any]]:
     """
     base = _query("cases").replace("{newest_verdicts}", _query("newest_verdicts"))
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         conditions = _Conditions(connection)
         if wanted.name:
             conditions.add("contains(lower(name), lower(?))", wanted.name)

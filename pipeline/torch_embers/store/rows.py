@@ -1,4 +1,4 @@
-"""Rows of derived tables, as plain mappings: added, or put in the place of rows with the same key."""
+"""Rows of tables, as plain mappings: added, or put in the place of rows with the same key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.store import tables
+from torch_embers import packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+KEYS: dict[str, tuple[str, ...]] = {
+    "raw": ("repo", "kind", "id", "source", "said_at", "hash"),
+    "listed": ("repo", "number"),
+    "listing_marks": ("repo", "listing"),
+    "repositories": ("repo_id", "full_name"),
+    "items": ("repo", "number"),
+    "events": ("repo", "event_id"),
+    "comments": ("repo", "comment_id"),
+    "pull_files": ("repo", "number", "path"),
+    "stated_links": ("repo", "number", "relation", "target_repo", "target_number", "evidence"),
+    "catalog": ("repo", "number"),
+    "gold_labels": ("repo", "number", "scheme", "value", "annotator"),
+    "dispositions": ("repo", "number", "annotator"),
+    "commits": ("repo", "sha"),
+    "commit_files": ("repo", "sha", "path"),
+    "code_sizes": ("repo", "tag", "component", "subcomponent"),
+}
+"""Columns that tell the rows of a table apart."""
 
 FEW = 20
 """Rows up to which plain statements do: to stage the first row of a process imports pyarrow and numpy."""
@@ -22,7 +40,7 @@ FEW = 20
 @cache
 def _arrow_types() -> Mapping[str, pa.DataType]:
     """How a column type is staged; times go as ISO texts and get their type in the database."""
-    tables.without_pandas()
+    without_pandas()
     import pyarrow as pa
 
     return {
@@ -34,6 +52,18 @@ def _arrow_types() -> Mapping[str, pa.DataType]:
         "TIMESTAMP": pa.string(),
         "VARCHAR[]": pa.list_(pa.string()),
     }
+
+
+def without_pandas() -> None:
+    """Spare a process that makes no data frames the import of pandas, a quarter of a second.
+
+    pyarrow imports it with the first array that it makes of Python's values, to know a frame's column when it meets
+    one, and wherever it finds out a type by itself. Where a frame is wanted later, pyarrow imports it then.
+    """
+    import pyarrow as pa
+
+    with packages.left_out("pandas"):
+        pa.array([], pa.bool_())
 
 
 def _staged(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> pa.Table:

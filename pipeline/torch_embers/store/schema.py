@@ -1,11 +1,10 @@
-"""Schema versions: a new file gets schema.sql, an older one the migrations it lacks, a newer one is refused."""
+"""The one schema: a new file gets schema.sql and the views; a file of any other version is refused."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -14,16 +13,14 @@ from torch_embers import resources
 from torch_embers.errors import InputError, StoreVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-BASE_VERSION = 1
-"""The version that schema.sql describes; later ones are files migrations/0002_....sql and so on."""
-_MIGRATION = re.compile(r"(\d{4})_\w+\.sql")
-_READ = re.compile(r"^\.read (\w+\.sql)$", re.MULTILINE)
-"""A line of a migration that stands for a file of this package, as in DuckDB's shell: a view that several make."""
-
-
+VERSION = 100
+"""What schema.sql describes; from files of lower versions what is the user's own is taken over."""
+OLDEST = 46
+"""The oldest version from which rows are taken over: its cases, builds and environments have the keys of today."""
+_VERSIONS = ("table", "schema_version")
+_FILES = ("schema.sql", "closings.sql")
 _CREATED = re.compile(r"^CREATE (?:OR REPLACE )?(TABLE|VIEW) (\w+)", re.MULTILINE)
 _OF_CANDIDATES = ("signals", "judged_items", "candidates", "funnel")
 """Views that views.py makes from data."""
@@ -42,52 +39,32 @@ UNION ALL SELECT 'type', type_name FROM system.main.duckdb_types() {_OF_FILE} AN
 _TRIGGERS = f"SELECT 'trigger', trigger_name FROM system.main.duckdb_triggers() {_OF_FILE}"
 
 
+def _texts() -> list[str]:
+    return [resources.package_file("store", name).read_text(encoding="utf-8") for name in _FILES]
+
+
 @cache
 def created() -> frozenset[tuple[str, str]]:
-    """Kind and name of every table and view that a release made."""
-    texts = [
-        resources.package_file("store", name).read_text(encoding="utf-8") for name in ("schema.sql", "item_facts.sql")
-    ]
-    found = _CREATED.findall("\n".join([*texts, *migrations().values()]))
+    """Kind and name of every table and view that this release makes."""
+    facts = resources.package_file("store", "item_facts.sql").read_text(encoding="utf-8")
+    found = _CREATED.findall("\n".join([*_texts(), facts]))
     return frozenset({(kind.lower(), name) for kind, name in found} | {("view", name) for name in _OF_CANDIDATES})
-
-
-@cache
-def migrations() -> MappingProxyType[int, str]:
-    """SQL text of every migration by the version it leads to."""
-    folder = resources.PACKAGE_DIR / "store" / "migrations"
-    named = ((_MIGRATION.fullmatch(path.name), path) for path in folder.glob("*.sql"))
-    return MappingProxyType({int(match[1]): _whole(path.read_text(encoding="utf-8")) for match, path in named if match})
-
-
-def _whole(text: str) -> str:
-    """The text of a migration with the files that it reads."""
-    return _READ.sub(lambda read: resources.package_file("store", read[1]).read_text(encoding="utf-8"), text)
-
-
-def latest_version(steps: Mapping[int, str] | None = None) -> int:
-    """The newest version this release knows."""
-    return max([BASE_VERSION, *(migrations() if steps is None else steps)])
 
 
 def file_version(connection: duckdb.DuckDBPyConnection) -> int:
     """Version of an open database; 0 for a file without our schema."""
-    return max(_applied(connection), default=0)
-
-
-def _applied(connection: duckdb.DuckDBPyConnection) -> set[int]:
-    """The steps that a database has been through; none in an empty one."""
     # to ask duckdb_tables() first takes a third of the time that opening a database takes; a cursor of its own, because
     # the error would abort the caller's transaction
     with connection.cursor() as cursor:
         try:
-            return {version for (version,) in cursor.execute("SELECT version FROM schema_version").fetchall()}
+            versions = cursor.execute("SELECT version FROM schema_version").fetchall()
         except duckdb.CatalogException:
-            return set()
+            return 0
+    return max((version for (version,) in versions), default=0)
 
 
 def check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a database that holds what no release made, or that a newer release made.
+    """Refuse a database that holds what this release does not make, or that another release made.
 
     It may come from somebody else: a macro or a view with the name of a function takes its place in every query. So
     this comes before any other query, names functions in full, and uses no operator that a macro can replace.
@@ -96,17 +73,43 @@ def check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
         InputError
         StoreVersionError
     """
-    held = set(connection.execute(_HELD).fetchall())
-    with suppress(duckdb.CatalogException):  # DuckDB before 2.0 has no triggers
-        held |= set(connection.execute(_TRIGGERS).fetchall())
-    foreign = sorted(held - created())
-    ours = ("table", "schema_version") in held
+    held = _held(connection)
+    foreign = held - created()
+    ours = _VERSIONS in held
     if ours and {kind for kind, _ in foreign} <= {"table", "view"}:
         check_version(connection, path)
     if foreign and not ours:
         raise InputError(_NOT_OURS.format(path=path))
+    _refuse(foreign, path)
+
+
+def check_former(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Refuse a database from which nothing can be taken over: one of today, too old a one, or one with macros.
+
+    Raises:
+        InputError
+        StoreVersionError
+    """
+    held = _held(connection)
+    if _VERSIONS not in held:
+        raise InputError(_NOT_OURS.format(path=path))
+    _refuse({(kind, name) for kind, name in held if kind not in ("table", "view")}, path)
+    version = file_version(connection)
+    if not OLDEST <= version < VERSION:
+        why = "name it with --database" if version == VERSION else f"only {OLDEST} to {VERSION - 1} can be taken over"
+        raise StoreVersionError(f"{path} has schema version {version}: {why}")
+
+
+def _held(connection: duckdb.DuckDBPyConnection) -> set[tuple[str, str]]:
+    held = set(connection.execute(_HELD).fetchall())
+    with suppress(duckdb.CatalogException):  # DuckDB before 2.0 has no triggers
+        held |= set(connection.execute(_TRIGGERS).fetchall())
+    return held
+
+
+def _refuse(foreign: set[tuple[str, str]], path: Path) -> None:
     if foreign:
-        named = ", ".join(f"{kind} {name[:60]!r}" for kind, name in foreign[:3])
+        named = ", ".join(f"{kind} {name[:60]!r}" for kind, name in sorted(foreign)[:3])
         more = f" and {len(foreign) - 3:,} more" if len(foreign) > 3 else ""
         raise InputError(
             f"{path} holds what embers did not make: {named}{more}. Move it to a file of its own (ATTACH reads both), "
@@ -115,16 +118,21 @@ def check(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
 
 
 def check_version(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
-    """Refuse a database from the future.
+    """Refuse a database of another release whose tables are not those of this one.
 
     Raises:
         StoreVersionError
     """
     version = file_version(connection)
-    if version > latest_version():
+    if version > VERSION:
         raise StoreVersionError(
-            f"{path} has schema version {version}, this embers knows up to {latest_version()}: "
+            f"{path} has schema version {version}, this embers knows {VERSION}: "
             "upgrade torch-embers (`pip install -U torch-embers`), or name another database with --database"
+        )
+    if version < VERSION:
+        raise StoreVersionError(
+            f"{path} is of an older embers (schema version {version}, now {VERSION}): "
+            f"`embers mine --take-over {path} --database NEW.duckdb` brings its runs, verdicts and labels along"
         )
 
 
@@ -140,38 +148,11 @@ def require_ours(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     return version
 
 
-def require_latest(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
-    """Refuse a database that lacks what newer queries read; return its version.
-
-    Raises:
-        InputError
-    """
-    applied = _applied(connection)
-    version = require_ours(connection, path)
-    if {BASE_VERSION, *migrations()} - applied:
-        raise InputError(
-            f"{path} is of an older embers (schema version {version}): run `embers mine` once, it upgrades it"
-        )
-    return version
-
-
-def upgrade(
-    connection: duckdb.DuckDBPyConnection,
-    moment: str,
-    release: str,
-    steps: Mapping[int, str] | None = None,
-) -> int:
-    """Bring the database to the newest version inside the caller's transaction; return that version."""
-    steps = migrations() if steps is None else steps
-    applied = _applied(connection)
-    # not by the highest number: steps of a lower one can come later, from a branch that was merged after
-    todo = {v: text for v, text in steps.items() if v not in applied and v > BASE_VERSION}
-    if not applied:
-        todo[BASE_VERSION] = resources.package_file("store", "schema.sql").read_text(encoding="utf-8")
-    for target in sorted(todo):
-        connection.execute(todo[target])
-        connection.execute("INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [target, moment, release])
-    return latest_version(steps)
+def make(connection: duckdb.DuckDBPyConnection, moment: str, release: str) -> None:
+    """Make all tables and views of an empty database, inside the caller's transaction."""
+    for text in _texts():
+        connection.execute(text)
+    connection.execute("INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [VERSION, moment, release])
 
 
 @cache

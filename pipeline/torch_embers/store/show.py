@@ -22,12 +22,12 @@ HEADINGS = {
     "verdicts": "Verdicts (cases by newest verdict on each release)",
     "statuses": "Statuses (items)",
     "sources": "Sources",
-    "cursors": "Cursors",
+    "listings": "Items of the tracker",
 }
 """Headings of the tables that `embers status` prints, in order."""
 
 
-def print_status(found: Status, *, verbose: bool) -> None:
+def print_status(found: Status) -> None:
     """Print what `embers status` shows."""
     out = console.stdout()
     out.print(f"{console.plain(found.path)}: {console.size_text(found.size)}, schema version {found.version}")
@@ -36,7 +36,7 @@ def print_status(found: Status, *, verbose: bool) -> None:
     out.print(console.table("Rows", [("table", False), ("rows", True)], found.rows.items()))
     for name, heading in HEADINGS.items():
         rows = getattr(found, name)
-        if rows and (verbose or name != "cursors"):
+        if rows:
             columns = [(key.replace("_", " "), isinstance(value, int)) for key, value in _readable(rows[0]).items()]
             out.print(console.table(f"\n{heading}", columns, [_readable(row).values() for row in rows]))
 

@@ -1,4 +1,4 @@
-"""What the database holds, how fresh it is, what its cases say, and where each stream stands."""
+"""What the database holds, how fresh it is, what its cases say, and how far the tracker was read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COUNTED = (
     "runs",
     "verdicts",
     "rejects",
-    "raw_pages",
+    "raw",
 )
 _COUNTED_ROWS = {"verdicts": "verdicts WHERE verdict <> 'untestable'"}
 _QUERIES = {
@@ -56,13 +56,13 @@ _QUERIES = {
         ORDER BY list_transform(string_split(release, '.'), lambda p: coalesce(try_cast(p AS INTEGER), 0)) DESC""",
     "statuses": "SELECT backend, status, count(*) AS items FROM statuses GROUP BY ALL ORDER BY ALL",
     "sources": """
-        SELECT repo, source, count(*) AS pages, sum(octet_length(body))::BIGINT AS bytes,
-               max(fetched_at) AS last_fetched
-        FROM raw_pages GROUP BY ALL ORDER BY ALL""",
-    "cursors": "SELECT repo, source, stream, cursor, updated_at FROM sync_state ORDER BY ALL",
+        SELECT repo, source, count(*) AS objects, sum(strlen(json))::BIGINT AS bytes, max(fetched_at) AS last_fetched
+        FROM raw GROUP BY ALL ORDER BY ALL""",
+    "listings": """
+        SELECT repo, count(*) FILTER (NOT is_absent) AS listed, count(read_of) AS read,
+               count(*) FILTER (is_absent) AS absent, (SELECT count(*) FROM todo t WHERE t.repo = l.repo) AS to_read
+        FROM listed l GROUP BY ALL ORDER BY ALL""",
 }
-LATER = ("labels", "cases", "verdicts", "statuses")
-"""Queries on tables that databases before schema version 3 lack."""
 
 Rows = list[dict[str, Any]]
 
@@ -82,7 +82,7 @@ class Status:
     verdicts: Rows
     statuses: Rows
     sources: Rows
-    cursors: Rows
+    listings: Rows
 
 
 def status(store: Store) -> Status:
@@ -93,7 +93,6 @@ def status(store: Store) -> Status:
     """
     with store.read() as connection:
         version = schema.require_ours(connection, store.path)
-        tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
 
         def read(query: str) -> Rows:
             found = connection.execute(query)
@@ -101,9 +100,7 @@ def status(store: Store) -> Status:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
         counted = " UNION ALL ".join(
-            f"SELECT '{table}' AS name, count(*) AS rows FROM {_COUNTED_ROWS.get(table, table)}"
-            for table in COUNTED
-            if table in tables
+            f"SELECT '{table}' AS name, count(*) AS rows FROM {_COUNTED_ROWS.get(table, table)}" for table in COUNTED
         )
         counts = {row["name"]: row["rows"] for row in read(counted)}
         return Status(
@@ -111,6 +108,6 @@ def status(store: Store) -> Status:
             size=store.path.stat().st_size,
             version=version,
             newest_change=read("SELECT max(updated_at) AS at FROM items")[0]["at"],
-            rows={table: counts[table] for table in COUNTED if table in counts},
-            **{name: [] if name in LATER and version < 3 else read(query) for name, query in _QUERIES.items()},
+            rows={table: counts[table] for table in COUNTED},
+            **{name: read(query) for name, query in _QUERIES.items()},
         )

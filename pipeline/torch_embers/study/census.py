@@ -14,7 +14,9 @@ import pyarrow as pa
 
 from torch_embers import packages, resources
 from torch_embers.link.components import Components
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.statistics.intervals import wilson
+from torch_embers.store.store import repository_of
 from torch_embers.study import files, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
 
@@ -63,21 +65,23 @@ def count(connection: duckdb.DuckDBPyConnection) -> Census | None:
     """Count on an open database; it is only read."""
     first = samples.load().paper.first
     connection.register("census_parts", _parts(connection))
+    given = {"repo": repository_of(connection), "first": first}
     for statement in connection.extract_statements(resources.analysis_text(FOLDER, "merges.sql")):
-        connection.execute(statement, {"first": first} if "$first" in statement.query else None)
+        connection.execute(statement, given if "$repo" in statement.query else None)
     query = "SELECT count(*), min(committed_at)::DATE::VARCHAR, max(committed_at)::DATE::VARCHAR FROM census_merges"
     [(merges, begins, ends)] = connection.execute(query).fetchall()
     if not merges:
         return None
     population = {
         "what": "every commit of the main line (source git)",
-        "repo": "pytorch/pytorch",
+        "repo": given["repo"],
         "first": begins,
         "last": ends,
         "merges": merges,
     }
     tables = {name: [_with_share(row) for row in _rows(connection, name)] for name in TABLES}
-    return Census(population, tables, _claims(connection, tables["numbers"], ends))
+    claims = _claims(connection, tables["numbers"], ends) if given["repo"] == DEFAULT_REPO else []
+    return Census(population, tables, claims)
 
 
 def _parts(connection: duckdb.DuckDBPyConnection) -> pa.Table:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import packages
 from torch_embers.errors import InputError, MissingPackageError
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.study import census, findings, measured, results, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
@@ -71,7 +72,7 @@ def counted(store: Store, as_of: date | None = None) -> Study:
     """
     plan = samples.load(as_of)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return make(connection, plan)
 
 
@@ -84,7 +85,7 @@ def counted_with_claims(store: Store, as_of: date | None = None) -> tuple[Study,
     """
     plan = samples.load(as_of)
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
         return make(connection, plan), verdicts.evaluate(connection, definitions.load())
 
 
@@ -106,6 +107,10 @@ def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_
     wanted = parts(what)
     if as_of is not None and not {"tables", "figures"} & set(wanted):
         raise InputError(f"--as-of goes with tables and figures, not with {' and '.join(wanted)} alone")
+    if "claims" in wanted and (repo := store.repository()) != DEFAULT_REPO:
+        if "claims" in what:
+            raise InputError(f"embers study claims: the paper's are about {DEFAULT_REPO}, this database holds {repo}")
+        wanted = tuple(part for part in wanted if part != "claims")
     made: dict[str, Any] = {"paths": []}
     counting = bool({"tables", "figures"} & set(wanted))
     if counting and "claims" in wanted:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
+from torch_embers.store.store import repository_of
 from torch_embers.study import facts
 
 if TYPE_CHECKING:
@@ -109,13 +110,14 @@ def load(as_of: date | None = None) -> Plan:
     """Read data/study.toml.
 
     Args:
-        as_of: last day of today's study; the present day where none is given.
+        as_of: last day of today's study; the present day where none is given, by a clock that is not set back behind
+            the paper's own last day.
 
     Raises:
         InputError: the file is malformed, or the day lies before the study's first or after the present one.
     """
     file = toml_models.load(_File, DEFINITIONS)
-    present = _present()
+    present = max(_present(), file.time.paper_last)
     last = as_of or present
     if not file.time.first < last <= present:
         raise InputError(f"--as-of {last}: not between {file.time.first} and today, {present}")
@@ -153,6 +155,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     before = time.last + timedelta(days=1)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE, is_past BOOLEAN)")
     connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
+    _fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
     if not _has(connection, "study_dates"):
         for table in facts.tables():
             _fill(connection, *table)

@@ -4,9 +4,11 @@
 CREATE OR REPLACE TEMP VIEW gone AS
 SELECT repo, number FROM items WHERE deleted_at IS NOT NULL;
 
--- Untrusted scripts are text of their authors; earlier texts of a case were replaced for a reason.
+-- Untrusted scripts are text of their authors; earlier texts of a case were replaced for a reason. Of another repository
+-- than PyTorch's (table about, from Python) nothing is published that shows no item of it.
 CREATE OR REPLACE TEMP VIEW chosen_cases AS
-FROM cases WHERE current AND origin = 'curated';
+FROM cases WHERE current AND origin = 'curated'
+AND ((SELECT repo FROM about) = 'pytorch/pytorch' OR case_hash IN (SELECT case_hash FROM case_items SEMI JOIN about USING (repo)));
 
 -- Messages can hold paths of one machine, with the name of a user; of an absolute path the last part stays.
 CREATE OR REPLACE TEMP MACRO file_names(message) AS
@@ -24,7 +26,8 @@ CREATE OR REPLACE TEMP VIEW chosen_builds AS
 FROM builds
 WHERE build IN (SELECT build FROM chosen_verdicts)
    OR build IN (SELECT control_build FROM chosen_verdicts WHERE control_build IS NOT NULL)
-   OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number));
+   OR build IN (SELECT reference FROM statuses ANTI JOIN gone USING (repo, number)
+                WHERE (SELECT repo FROM about) IN (repo, 'pytorch/pytorch'));
 
 -- The newest verdicts of all other scripts, by what these are.
 CREATE OR REPLACE TEMP VIEW unpublished AS

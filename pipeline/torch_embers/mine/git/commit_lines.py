@@ -9,49 +9,40 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.git.commits import CHANGES, MAIN, Change, Landed, add_commit, subject_of
+from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, Change, Landed, subject_of
 from torch_embers.mine.git.git_records import SHA
-from torch_embers.mine.records.rest_records import BadRecordError, whole
 from torch_embers.normalize import clean_text, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from torch_embers.store.records import Batch, Page
-
-_REQUIRED = frozenset({"sha", "committed", "message"})
 _FILE = re.compile(r"(?:([A-Z])\d{0,3}[ \t])?(.+)", re.DOTALL)
 
 
-def is_commit(record: Mapping[str, Any]) -> bool:
-    """Whether a record has the fields of a commit."""
-    return record.keys() >= _REQUIRED
-
-
-def add(record: Mapping[str, Any], page: Page, batch: Batch) -> None:
-    """Add the commit of a record.
+def read(record: Mapping[str, Any], repo: str) -> Landed:
+    """The commit of a record.
 
     Raises:
-        BadRecordError: the hash is no hash, or the message is no text.
+        ValueError: the hash is no hash, or the message is no text.
     """
     sha, message = record["sha"], record["message"]
     if not isinstance(sha, str) or not SHA.fullmatch(sha.lower()):
-        raise BadRecordError("a commit whose sha is no hash of 40 or 64 digits")
+        raise ValueError("a commit whose sha is no hash of 40 or 64 digits")
     if not isinstance(message, str):
-        raise BadRecordError("a commit whose message is no text")
+        raise ValueError("a commit whose message is no text")  # noqa: TRY004 - one kind of error for bad records
     message = clean_text(message)
     files = record.get("files")
-    commit = Landed(
-        page.repo,
+    total = record.get("files_total")
+    return Landed(
+        repo,
         sha.lower(),
         subject=subject_of(message),
         message=message,
         committed_at=iso_utc(record["committed"]),
         files=list(_changes(files)) if isinstance(files, list) else None,
-        files_total=whole(record.get("files_total")),
+        files_total=total if type(total) is int and 0 <= total <= LARGEST else None,
         line=MAIN,
     )
-    add_commit(batch, commit, page.stamp)
 
 
 def _changes(files: list[object]) -> Iterator[Change]:

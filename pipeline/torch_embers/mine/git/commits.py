@@ -11,6 +11,7 @@ source win over it (``store/sql.py``).
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -25,13 +26,15 @@ from torch_embers.link import relations
 from torch_embers.link.messages import own_part
 from torch_embers.link.references import parse
 from torch_embers.link.relations import contains_any
-from torch_embers.store.records import Commit, CommitFile, Item, PullFile
+from torch_embers.mine import raw
+from torch_embers.mine.raw import Said, part_id
+from torch_embers.store import rows
 from torch_embers.toml_models import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from torch_embers.store.records import Batch
+    import duckdb
 
 FILE = "history.toml"
 SOURCE = "git"
@@ -48,7 +51,10 @@ FOREIGN: Line = "foreign"
 _SUBJECT_NUMBER = re.compile(r"\(#(\d{1,10})\)\s*$", re.ASCII)
 _TWO_NUMBERS = re.compile(r"\(#\d{1,10}\)\s{0,3}\(#\d{1,10}\)\s*$", re.ASCII)
 _PICKED = re.compile(r"\[[^\]\n]{0,40}(?:cherry[- ]?pick|release|v?\d{1,2}\.\d{1,2})", re.ASCII | re.IGNORECASE)
-_MERGE_SUBJECT = re.compile(r"Merge pull request #(\d{1,10}) from ", re.ASCII)
+_MERGE_SUBJECT = re.compile(r"(?:Merge pull request|Auto merge of|Merge(?: PR)?) #(\d{1,10})\b", re.ASCII)
+"""GitHub's own button, and the bots bors and homu."""
+_MERGES_LINE = re.compile(r"^Merges #(\d{1,10})\b", re.ASCII | re.MULTILINE)
+"""What people write below "Merge branch 'x' of 'address'"."""
 _RESOLVED = re.compile(
     r"^(?:Pull Request resolved|Pull-Request(?:-resolved)?):\s*https?://github\.com/([\w.-]{1,100}/[\w.-]{1,100})/pull/(\d{1,10})\b",
     re.ASCII | re.IGNORECASE | re.MULTILINE,
@@ -122,7 +128,8 @@ def pull_number(
     Returns:
         The number of "Pull Request resolved:" (ghstack: "Pull-Request:") of this repository: the one that also ends the
         subject, else the last. Without such a line the number that ends the subject, or that of "Merge pull request
-        #n". The number within a quoted title ('Revert "x (#1)"') is another commit's.
+        #n", or of a line "Merges #n" below "Merge branch". The number within a quoted title ('Revert "x (#1)"') is
+        another commit's.
     """
     if line in (BRANCH, FOREIGN):
         return None
@@ -131,7 +138,7 @@ def pull_number(
     own = [number for place, number in resolved if place.lower() == repo.lower()]
     if own:
         return _bounded(int(ending[1] if ending and ending[1] in own else own[-1]))
-    if match := _MERGE_SUBJECT.match(subject):
+    if match := _MERGE_SUBJECT.match(subject) or (subject.startswith("Merge ") and _MERGES_LINE.search(message)):
         return _bounded(int(match[1]))
     if ending is None or resolved or _is_too_old(repo, int(ending[1]), committed_at):
         return None
@@ -185,35 +192,106 @@ def title_and_body(subject: str, message: str) -> tuple[str | None, str]:
     if _MERGE_SUBJECT.match(subject):
         title, _, body = body.partition("\n")
         return title.strip() or None, body.strip("\n")
+    if subject.startswith("Merge ") and _MERGES_LINE.search(body):
+        return None, body  # the subject names branches
     return _SUBJECT_NUMBER.sub("", subject).rstrip(), body
 
 
-def add_commit(batch: Batch, commit: Landed, stamp: Mapping[str, Any]) -> None:
-    """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
-    stamp = {**stamp, "source": SOURCE}
-    number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
-    files = commit.files
-    own_files = () if commit.is_merge or files is None else files  # a merge repeats the files of its branch
-    batch.commits.append(
-        Commit(
-            commit.repo,
-            commit.sha,
-            author=commit.author,
-            authored_at=commit.authored_at,
-            committed_at=commit.committed_at,
-            subject=commit.subject,
-            message=commit.message,
-            pull_number=number,
-            line=commit.line,
-            files=commit.files_total if files is None or commit.files_total is not None else len(files),
-            **stamp,
+class Rows:
+    """What commits say, as rows of ``commits`` and ``commit_files`` and as raw objects of the items that they name."""
+
+    def __init__(self, fetched_at: str) -> None:
+        self.fetched_at = fetched_at
+        self.commits: list[dict[str, Any]] = []
+        self.files: list[dict[str, Any]] = []
+        self.objects: list[Said] = []
+
+    def items(self) -> set[tuple[str, str]]:
+        """Repository and number of the items of which they say something."""
+        return {(one.repo, one.id) for one in self.objects if one.kind == "item"}
+
+    def add(self, commit: Landed) -> None:
+        """Add a commit with its files, the pull request that it landed, and the issues that it fixes."""
+        number = pull_number(commit.repo, commit.subject, commit.message, commit.committed_at, commit.line)
+        # what a merge into a branch brings has landed elsewhere: it has no files of its own
+        files = () if commit.is_merge and commit.line in (BRANCH, FOREIGN) else commit.files
+        made = {"repo": commit.repo, "sha": commit.sha, "source": SOURCE, "fetched_at": self.fetched_at}
+        self.commits.append(
+            made
+            | {
+                "author": commit.author,
+                "authored_at": commit.authored_at,
+                "committed_at": commit.committed_at,
+                "subject": commit.subject,
+                "message": commit.message,
+                "pull_number": number,
+                "line": commit.line,
+                "files": commit.files_total if files is None or commit.files_total is not None else len(files),
+            }
         )
-    )
-    batch.commit_files += [CommitFile(commit.repo, commit.sha, *file, **stamp) for file in own_files]
-    if commit.line != FOREIGN:
-        batch.items += _items(commit, number, stamp)
-    if number is not None and _landed_here(commit):
-        batch.pull_files += [PullFile(commit.repo, number, *file, **stamp) for file in files or ()]
+        self.files += [made | file._asdict() for file in files or ()]
+        if commit.line != FOREIGN:
+            self._add_items(commit, number)
+        if number is not None and _landed_here(commit):
+            for file in files or ():
+                what = {"changeType": file.change, "additions": file.additions, "deletions": file.deletions}
+                self._say("file", part_id(number, file.path), commit.repo, commit.committed_at, what)
+
+    def _add_items(self, commit: Landed, number: int | None) -> None:
+        if number is not None and _landed_here(commit):
+            title, body = title_and_body(commit.subject, commit.message)
+            landed = {
+                "kind": "pull",
+                "title": title,
+                "body": body,
+                "state": "closed",
+                "merged": True,
+                "merged_at": commit.committed_at,
+                "closed_at": commit.committed_at,
+                "merge_commit_sha": commit.sha,
+            }
+            self._say("item", str(number), commit.repo, commit.committed_at, landed)
+        for fixed in fixed_numbers(commit.repo, commit.subject, commit.message):
+            if fixed != number:
+                self._say("item", str(fixed), commit.repo, None, {"kind": "issue"})
+
+    def _say(self, kind: str, key: str, repo: str, said_at: str | None, what: Mapping[str, Any]) -> None:
+        text = json.dumps(what, separators=(",", ":"))
+        self.objects.append(Said(repo, kind, key, SOURCE, said_at, None, self.fetched_at, text))
+
+
+def store(connection: duckdb.DuckDBPyConnection, repo: str, pages: Iterable[Rows], *, whole: bool) -> int:
+    """Store what commits say and derive their items, inside the caller's transaction.
+
+    Args:
+        connection: the database.
+        repo: of the commits.
+        pages: the commits; each is forgotten once it is stored.
+        whole: they are the whole history, and take the place of what an earlier one said.
+
+    Returns:
+        How many commits came.
+    """
+    if whole:
+        of_history = f"FROM raw WHERE repo = ? AND source = '{SOURCE}'"
+        met = connection.execute(f"SELECT DISTINCT split_part(id, '/', 1)::INTEGER {of_history}", [repo]).fetchall()
+        connection.execute(f"DELETE {of_history}", [repo])
+        for table in ("commits", "commit_files"):
+            connection.execute(f"DELETE FROM {table} WHERE repo = ?", [repo])
+    numbers = {number for (number,) in met} if whole else set[int]()
+    count = 0
+    for page in pages:
+        count += len(page.commits)
+        if not whole:
+            shas = [row["sha"] for row in page.commits]
+            for table in ("commits", "commit_files"):
+                connection.execute(f"DELETE FROM {table} WHERE repo = ? AND sha IN (SELECT unnest(?))", [repo, shas])
+        rows.append(connection, "commits", page.commits)
+        rows.append(connection, "commit_files", page.files)
+        raw.put(connection, page.objects)
+        numbers.update(int(one.id.partition("/")[0]) for one in page.objects)
+    raw.derive(connection, repo, sorted(numbers))
+    return count
 
 
 def _landed_here(commit: Landed) -> bool:
@@ -221,24 +299,3 @@ def _landed_here(commit: Landed) -> bool:
     if commit.line != RELEASE:
         return True
     return bool(_PICKED.match(commit.subject) or _TWO_NUMBERS.search(commit.subject))
-
-
-def _items(commit: Landed, number: int | None, stamp: Mapping[str, Any]) -> Iterator[Item]:
-    if number is not None and _landed_here(commit):
-        title, body = title_and_body(commit.subject, commit.message)
-        yield Item(
-            commit.repo,
-            number,
-            kind="pull",
-            title=title,
-            body=body,
-            state="closed",
-            state_reason="merged",
-            merged_at=commit.committed_at,
-            closed_at=commit.committed_at,
-            merge_sha=commit.sha,
-            **stamp,
-        )
-    for fixed in fixed_numbers(commit.repo, commit.subject, commit.message):
-        if fixed != number:
-            yield Item(commit.repo, fixed, kind="issue", **stamp)

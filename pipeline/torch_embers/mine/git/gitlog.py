@@ -1,61 +1,57 @@
-"""A local clone as a source: commits with their files, and lines of code per release tag and component.
+"""A local clone as a source: its commits with their paths, and lines of code per release tag and component.
 
 It costs no API request and gives what is slow to get by the API: which pull request became which commit, and which
 files it changed. Messages are kept whole; the links in them are read later by ``link/``.
 
-Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. When the place
-of a commit that was read is another one now (another branch was checked out), or a head of then is no longer in the
-clone (a branch was deleted, the clone made anew), it is read from its beginning, and what came from it before goes.
-The cursor tells clones apart by their folders. One that is not known takes the place of those whose folders are gone:
-it was moved, or cloned anew.
+Whether a commit landed anything depends on its place: on the main line or in a branch that was merged. That changes
+with every branch that is checked out, merged or deleted. So a clone whose HEAD, release branches or tags have changed
+is read whole, and takes the place of all that came from it before, in one transaction.
+So does another clone of the same repository.
 
-Commits come oldest first, so that what was read is always closed under "parent of": the few commits nobody
-read builds upon (the heads) then describe it exactly, and an interrupted run goes on from any page.
-
-A clone need not be complete. Paths and kinds of change come from trees (``--raw``). Lines are counted where the
-contents of all files of a commit are there. One note says what was missing.
+A clone need not be complete: paths and kinds of change come from trees, and no contents are read for them. One note
+says what was missing.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE
-from torch_embers.mine.git.git_records import (
-    HISTORY_KIND,
-    PATHLESS,
-    RESTART_KIND,
-    SHA,
-    header,
-    moment,
-    read_git_log,
-    read_restart,
-)
-from torch_embers.mine.git.gitdiff import print_commits
-from torch_embers.mine.git.gitrepo import Clone, MissingObjectError
-from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, SIZES_KIND, Sizes, read_code_size
-from torch_embers.mine.pages import make_page
-from torch_embers.mine.scope import Scope
-from torch_embers.mine.source import read_cursor, sync_state
-from torch_embers.normalize import iso_utc
-from torch_embers.store.records import Batch, SyncState
+from torch_embers.mine.git.commits import BRANCH, FOREIGN, MAIN, RELEASE, SOURCE, Rows, store
+from torch_embers.mine.git.git_records import FIELDS, SHA, read_git_log
+from torch_embers.mine.git.gitrepo import Clone, MissingObjectError, moment
+from torch_embers.mine.git.gitsizes import MISSING, RELEASE_TAG, Counted, Sizes, counted
+from torch_embers.mine.marks import Mark, marks, set_mark
+from torch_embers.normalize import now_utc
+from torch_embers.progress import Silent
+from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-LOG_STREAM = "git"
-SIZES_STREAM = "git.sizes"
-COMMITS_PER_PAGE = 1_000
+    from torch_embers.mine.git.commits import Line
+    from torch_embers.progress import Progress
+    from torch_embers.store.writer import Writer
+
+SIZES = "git.sizes"
+"""Beside the clone, what was read of it: release tags."""
+COMMITS_AT_ONCE = 1_000
 RELEASE_REFS = (
     "refs/heads/release/**",  # cherry-picks live on release branches only
     "refs/remotes/*/release/**",
     "refs/tags/v[0-9]*",
 )
 """Read beside HEAD. Other branches hold work that has not landed (pytorch has thousands from ghstack)."""
+_LOG = (
+    *("log", "--stdin", "--no-walk=unsorted", "-z", "--no-ext-diff", "--no-textconv", "--no-relative"),
+    *("--no-notes", "--no-show-signature", "--no-color", "--encoding=UTF-8", "--submodule=short"),
+    "--format=tformat:" + "%x00".join((*FIELDS, "")),
+)
+_PATHS = ("--raw", "--no-abbrev", "--diff-merges=first-parent", "--find-renames=100%")
+"""Only a file that was moved as it is counts as renamed: equal contents have equal names, so that none are read."""
 
 
 class Ref(NamedTuple):
@@ -66,200 +62,94 @@ class Ref(NamedTuple):
     seconds: int
 
 
-class _Places(NamedTuple):
-    """Sets of commits by their place in the history."""
+class Read(NamedTuple):
+    """What a clone gave: counts of rows, and notes about what was missing."""
 
-    main: frozenset[str]
-    """The first parents of HEAD: what was merged, one commit after the other."""
-    release: frozenset[str]
-    """The first parents of release branches and tags."""
-    own: frozenset[str]
-    """Descendants of the first commit of the main line; all others came with the history of another repository."""
-
-    def line(self, sha: str) -> str:
-        """Where a commit stands."""
-        if sha in self.main:
-            return MAIN
-        return FOREIGN if sha not in self.own else RELEASE if sha in self.release else BRANCH
-
-    def split(self, shas: Iterable[str]) -> dict[str, list[str]]:
-        """The commits that are not on the main line, by their place."""
-        places: dict[str, list[str]] = {RELEASE: [], BRANCH: [], FOREIGN: []}
-        for sha in shas:
-            if (line := self.line(sha)) != MAIN:
-                places[line].append(sha)
-        return places
+    items: int
+    commits: int
+    rejects: int
+    notes: list[str]
 
 
-class _Seen(NamedTuple):
-    """From where a clone was read: its checked-out commit, and all that the reading began from."""
+def read(writer: Writer, repo: str, path: Path, *, again: bool = False, progress: Progress | None = None) -> Read:
+    """Read a clone if it has changed, and store what it says in one transaction.
 
-    head: str | None
-    tips: list[str]
-
-
-class _Clones(NamedTuple):
-    """What a cursor holds of the clones of a repository that were read, by folder."""
-
-    path: str
-    """Folder of the clone that is read now."""
-    own: Mapping[str, Any]
-    """What is known of it."""
-    others: Mapping[str, Any]
-    gone: Sequence[str]
-    """Folders of clones whose place it takes."""
-
-    @classmethod
-    def load(cls, text: str | None, path: str) -> _Clones:
-        """Read a cursor; one of an older release tells no clones apart, and counts as of this one."""
-        saved = read_cursor(text)
-        known = saved.get("clones", {path: saved} if saved else {})
-        known = {folder: of for folder, of in known.items() if isinstance(of, dict)} if isinstance(known, dict) else {}
-        gone = [folder for folder in known if not Path(folder).is_dir()] if path not in known else []
-        return cls(path, known.get(path, {}), _without(known, [path, *gone]), gone)
-
-    def heads(self) -> list[str]:
-        """Commits that, with all before them, were read; none where the cursor makes no sense."""
-        heads = self.own.get("heads")
-        if isinstance(heads, list) and all(isinstance(sha, str) and SHA.fullmatch(sha) for sha in heads):
-            return heads
-        return []
-
-    def seen(self) -> _Seen:
-        """From where it was read before; no tips where a cursor of an older release does not say."""
-        tips, head = self.own.get("tips"), self.own.get("head")
-        return _Seen(head if isinstance(head, str) else None, tips if isinstance(tips, list) else [])
+    Raises:
+        InputError: no git, no clone there, a commit itself is missing, or git failed.
+        StoreError: the database cannot be written.
+    """
+    clone, history = Clone(path), _History(repo, now_utc(), progress or Silent())
+    with writer.transaction(alone=True) as connection:
+        known = {} if again else marks(connection, repo, SOURCE)
+        tags = {} if again else marks(connection, repo, SIZES)
+    seen = json.dumps([_head(clone), *_tips(clone)])
+    is_new = known.get(str(clone.path), Mark("", "")).state != seen
+    pages = list(history.commits(clone)) if is_new else []
+    sizes = list(history.releases(clone, {name: mark.state for name, mark in tags.items()}))
+    items = len(set[tuple[str, str]]().union(*(page.items() for page in pages)))
+    commits = rejects = 0
+    if pages or sizes:
+        with writer.transaction(bulk=True) as connection:
+            if pages:
+                commits = store(connection, repo, pages, whole=True)
+                connection.execute(_FORGET_CLONES, [repo, f"{SOURCE} "])
+                set_mark(connection, repo, SOURCE, str(clone.path), Mark(history.at, seen))
+            for tag, counted in sizes:
+                connection.execute("DELETE FROM code_sizes WHERE repo = ? AND tag = ?", [repo, tag.name])
+                rows.append(connection, "code_sizes", counted.rows)
+                set_mark(connection, repo, SIZES, tag.name, Mark(history.at, tag.sha))
+                if counted.pointers:
+                    connection.execute(
+                        _POINTERS, [tag.name, len(counted.pointers), "\n".join(counted.pointers), history.at]
+                    )
+                    rejects += 1
+    return Read(items, commits, rejects, history.notes(clone))
 
 
-def _without(known: Mapping[str, Any], folders: Sequence[str]) -> dict[str, Any]:
-    return {folder: of for folder, of in known.items() if folder not in folders}
+_POINTERS = """
+INSERT INTO rejects BY NAME
+SELECT 'git' AS source, $1 AS origin, $2 || ' source files are Git LFS pointers and count as nothing' AS reason,
+       left($3, 2000) AS raw, $4::TIMESTAMP AS fetched_at
+"""
+_FORGET_CLONES = "DELETE FROM listing_marks WHERE repo = ? AND starts_with(listing, ?)"
+"""Another clone took its place: where the earlier one is mined again, it is read again."""
 
 
-class GitSource:
-    """A local clone as a source of batches: first the commits, then the sizes of release tags."""
-
-    name = "git"
-
-    def __init__(
-        self, repo: str, path: Path, since: str | None = None, until: str | None = None, *, releases: bool = True
-    ) -> None:
-        """Take the clone's folder and a half-open window [since, until) of commit and tag times."""
+class _History:
+    def __init__(self, repo: str, at: str, progress: Progress) -> None:
         self.repo = repo
-        self.path = path
-        self.since = iso_utc(since)
-        self.until = iso_utc(until)
-        self._scope = Scope(repo, self.since, self.until)
-        self.releases = releases
-        self.notes: list[str] = []
+        self.at = at
+        self.progress = progress
         self._missing: Counter[str] = Counter()
 
-    def batches(self, state: Mapping[str, str]) -> Iterator[Batch]:
-        """Yield commits that no earlier run read, 1,000 a page, then one page per new or moved release tag.
-
-        A history whose old heads are gone (it was rewritten) is read from its beginning; so is another window.
-
-        Raises:
-            InputError: no git, no clone there, a commit itself is missing, or git failed.
-        """
-        clone = Clone(self.path)
-        yield from self._commits(clone, state)
-        if self.releases:
-            yield from self._releases(clone, read_cursor(state.get(self._scope.stream(SIZES_STREAM))))
-        self._add_note()
-
-    def _add_note(self) -> None:
+    def notes(self, clone: Clone) -> list[str]:
+        """What was missing."""
         lacking = [f"{count:,} {what}" for what, count in self._missing.items() if count]
-        if lacking:
-            self.notes.append(
-                f"{self.path} lacks objects: {'; '.join(lacking)}. "
-                "Everything else was read; a complete clone gives the rest (`git fetch --refetch`, or clone again)"
-            )
+        advice = "Everything else was read; a complete clone gives the rest (`git fetch --refetch`, or clone again)"
+        return [f"{clone.path} lacks objects: {'; '.join(lacking)}. {advice}"] if lacking else []
 
-    # -- commits -------------------------------------------------------------------------------------------------
+    def commits(self, clone: Clone) -> Iterator[Rows]:
+        """All commits, by thousands."""
+        lines = _lines(clone, _head(clone), _tips(clone))
+        shas = list(lines)
+        self.progress.expects(len(shas))
+        for start in range(0, len(shas), COMMITS_AT_ONCE):
+            some = shas[start : start + COMMITS_AT_ONCE]
+            output, pathless = _printed(clone, some)
+            self._missing["commits without paths (a tree is missing)"] += len(pathless)
+            page = Rows(self.at)
+            read_git_log(output, self.repo, page, lines, frozenset(pathless))
+            self.progress.advanced(len(some))
+            yield page
 
-    def _commits(self, clone: Clone, state: Mapping[str, str]) -> Iterator[Batch]:
-        clones = _Clones.load(state.get(self._scope.stream(LOG_STREAM)), str(clone.path))
-        heads, before, seen = clones.heads(), clones.seen(), _Seen(_head(clone), _tips(clone))
-        if clones.gone or not _are_commits(clone, heads) or (heads and _moved(clone, heads, before, seen)):
-            heads = []
-            yield self._restart(clones, seen, state)
-        revisions = [*seen.tips, *(f"^{sha}" for sha in heads)]
-        listing = clone.run(
-            "rev-list", "--stdin", "--topo-order", "--reverse", "--timestamp", "--parents", lines=revisions
-        )
-        reached = set(heads)
-        waiting: list[str] = []
-        rows = listing.decode("ascii", "replace").splitlines()
-        places = _places(clone, seen) if rows else _Places(frozenset(), frozenset(), frozenset())
-        for row in rows:
-            seconds, sha, *parents = row.split()
-            reached.difference_update(parents)
-            reached.add(sha)
-            if self._in_window(int(seconds)):
-                waiting.append(sha)
-            if len(waiting) == COMMITS_PER_PAGE:
-                yield self._log_batch(clone, waiting, places, self._log_cursor(clones, reached, seen))
-                waiting = []
-        if waiting:
-            yield self._log_batch(clone, waiting, places, self._log_cursor(clones, reached, seen))
-        elif rows or before != seen:
-            yield Batch(cursors=[self._log_cursor(clones, reached, seen)])
-
-    def _restart(self, clones: _Clones, seen: _Seen, state: Mapping[str, str]) -> Batch:
-        """Notes that what came from this clone goes; the next run reads it from its beginning if this one ends."""
-        batch = Batch(cursors=[self._log_cursor(clones, (), seen)])
-        folders = [clones.path, *clones.gone]
-        for folder in folders:
-            note = {"requests": f"{folder}: ", "head": seen.head}
-            page = make_page(self.repo, self.name, RESTART_KIND, f"restart of {folder}", json.dumps(note).encode())
-            batch.extend(read_restart(page))
-            batch.pages.append(page)
-        streams = {name for name in state if name.partition(":")[0] == LOG_STREAM} - {self._scope.stream(LOG_STREAM)}
-        others = {name: _Clones.load(state[name], clones.path) for name in sorted(streams)}
-        batch.cursors += [sync_state(self, name, clones=_without(o.others, folders)) for name, o in others.items()]
-        self.notes.append(
-            f"{clones.path}: commits that were read stand elsewhere in the history now, or not in it (another branch "
-            "is checked out, or the clone is another one): it was read from its beginning"
-            + ("; mine its other windows of time again, too" if others else "")
-        )
-        return batch
-
-    def _log_cursor(self, clones: _Clones, heads: Iterable[str], seen: _Seen) -> SyncState:
-        own = {"heads": sorted(heads), **seen._asdict()}
-        return self._cursor(LOG_STREAM, clones={**clones.others, clones.path: own})
-
-    def _log_batch(self, clone: Clone, shas: Sequence[str], places: _Places, cursor: SyncState) -> Batch:
-        printed = print_commits(clone, shas)
-        self._missing["commits without paths (a tree is missing)"] += len(printed.pathless)
-        self._missing["commits without line counts (the contents of a file are missing)"] += len(printed.uncounted)
-        head = header(places.split(shas) | {PATHLESS: printed.pathless})
-        request = f"{clone.path}: {len(shas)} commits to {shas[-1]}"
-        page = make_page(self.repo, self.name, HISTORY_KIND, request, head + b"".join(printed.parts))
-        batch = read_git_log(page)
-        batch.pages.append(page)
-        batch.cursors.append(cursor)
-        return batch
-
-    # -- releases ------------------------------------------------------------------------------------------------
-
-    def _releases(self, clone: Clone, saved: Mapping[str, Any]) -> Iterator[Batch]:
-        done = saved.get("tags")
-        done = dict(done) if isinstance(done, dict) else {}
+    def releases(self, clone: Clone, done: Mapping[str, str]) -> Iterator[tuple[Ref, Counted]]:
+        """Sizes of release tags that are new or moved."""
         sizes = Sizes(clone)
         for tag in _release_tags(clone):
-            if done.get(tag.name) == tag.sha or not self._in_window(tag.seconds):
+            if done.get(tag.name) == tag.sha or (files := self._files_of(tag, sizes)) is None:
                 continue
-            files = self._files_of(tag, sizes)
-            if files is None:
-                continue
-            head = f"{tag.name}\t{moment(b'%d' % tag.seconds)}\t{tag.sha}".encode()
-            body = b"\0".join([head, *(b"%b\t%b" % file for file in files)])
-            page = make_page(self.repo, self.name, SIZES_KIND, f"{clone.path}: tag {tag.name}", body)
-            batch = read_code_size(page)
-            batch.pages.append(page)
-            done[tag.name] = tag.sha
-            batch.cursors.append(self._cursor(SIZES_STREAM, tags=done))
-            yield batch
+            made = {"repo": self.repo, "tag": tag.name, "tagged_at": moment(b"%d" % tag.seconds)}
+            yield tag, counted(files, **made, source=SOURCE, fetched_at=self.at)
 
     def _files_of(self, tag: Ref, sizes: Sizes) -> list[tuple[bytes, bytes]] | None:
         """The source files of a tag with their lines; ``None`` where one is missing, since a part would be too few."""
@@ -272,14 +162,28 @@ class GitSource:
             return None
         return files
 
-    def _in_window(self, seconds: int) -> bool:
-        when = moment(b"%d" % seconds)
-        if when is None:
-            return self.since is None and self.until is None
-        return (self.since is None or when >= self.since) and (self.until is None or when < self.until)
 
-    def _cursor(self, stream: str, **content: Any) -> SyncState:
-        return sync_state(self, self._scope.stream(stream), **content)
+def _printed(clone: Clone, shas: Sequence[str]) -> tuple[bytes, list[str]]:
+    """What git prints of commits with their paths, and those of which it prints none because a tree is missing."""
+    # without its own top tree, as in a treeless clone, there is no need to try: the search below would be slow
+    kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=(f"{sha}^{{tree}}" for sha in shas))
+    having = [sha for sha, kind in zip(shas, kinds.split(b"\n"), strict=False) if kind == b"tree"]
+    parts = list(_with_paths(clone, having))
+    printed = {sha for part, _ in parts for sha in part}
+    pathless = [sha for sha in shas if sha not in printed]
+    messages = clone.run(*_LOG, "--no-patch", lines=pathless) if pathless else b""
+    return b"".join(output for _, output in parts) + messages, pathless
+
+
+def _with_paths(clone: Clone, shas: Sequence[str]) -> Iterator[tuple[Sequence[str], bytes]]:
+    """Halves, until the commits whose trees git cannot compare stand alone and are left out."""
+    if not shas:
+        return
+    try:
+        yield shas, clone.run(*_LOG, *_PATHS, lines=shas)
+    except MissingObjectError:
+        for half in (shas[: len(shas) // 2], shas[len(shas) // 2 :]) if len(shas) > 1 else ():
+            yield from _with_paths(clone, half)
 
 
 _REF_FORMAT = "%(refname)%00%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)"
@@ -313,39 +217,37 @@ def _tips(clone: Clone) -> list[str]:
     return sorted(tips)
 
 
-def _are_commits(clone: Clone, shas: Iterable[str]) -> bool:
-    """Whether a clone has all of these commits."""
-    kinds = clone.run("cat-file", "--batch-check=%(objecttype)", lines=shas).split(b"\n")
-    return all(kind == b"commit" for kind in kinds if kind)
+def _lines(clone: Clone, head: str | None, tips: Sequence[str]) -> dict[str, Line]:
+    """All commits, each behind its parents, with their places in the history.
 
-
-def _moved(clone: Clone, heads: Iterable[str], earlier: _Seen, now: _Seen) -> bool:
-    """Whether a commit that was read stands elsewhere in the history now."""
-    if earlier == now or not earlier.tips or not _are_commits(clone, [*filter(None, [earlier.head]), *earlier.tips]):
-        return False
-    before, after = _places(clone, earlier), _places(clone, now)
-    known = _listed(clone, "rev-list", "--stdin", lines=sorted(heads))
-    return any(before.line(sha) != after.line(sha) for sha in known)
-
-
-def _places(clone: Clone, seen: _Seen) -> _Places:
-    """Tell the main line from release branches, from branches that were merged, and from other repositories.
-
+    The main line are the first parents of HEAD: what was merged, one commit after the other. Release branches and tags
+    have theirs. What does not descend from the first commit of the main line came with another repository's history.
     A clone whose HEAD leads nowhere has no main line, and nothing can be told apart.
     """
-    head, tips = seen
+    listing = clone.run("rev-list", "--stdin", "--topo-order", "--reverse", "--parents", lines=tips)
+    parents = {sha: others for sha, *others in map(str.split, listing.decode("ascii", "replace").splitlines())}
     if head is None:
-        everything = _listed(clone, "rev-list", "--stdin", lines=tips)
-        return _Places(everything, frozenset(), everything)
-    main = clone.run("rev-list", "--first-parent", head).decode("ascii", "replace").split()
-    release = _listed(clone, "rev-list", "--stdin", "--first-parent", lines=tips)
-    root = main[-1]
-    own = _listed(clone, "rev-list", "--stdin", "--ancestry-path", lines=[*tips, f"^{root}"]) | {root}
-    return _Places(frozenset(main), release, own)
+        return dict.fromkeys(parents, MAIN)
+    main = list(_first_parents(parents, [head]))
+    release = set(_first_parents(parents, tips))
+    own, lines = {main[-1]}, dict.fromkeys(main, MAIN)
+    for sha, before in parents.items():
+        if not own.isdisjoint(before):
+            own.add(sha)
+    return {
+        sha: lines.get(sha) or (FOREIGN if sha not in own else RELEASE if sha in release else BRANCH) for sha in parents
+    }
 
 
-def _listed(clone: Clone, *command: str, lines: Iterable[str]) -> frozenset[str]:
-    return frozenset(clone.run(*command, lines=lines).decode("ascii", "replace").split())
+def _first_parents(parents: Mapping[str, Sequence[str]], tips: Iterable[str]) -> Iterator[str]:
+    """The first parents of each commit, and theirs, each once."""
+    met: set[str] = set()
+    for tip in tips:
+        sha: str | None = tip
+        while sha and sha not in met:
+            met.add(sha)
+            yield sha
+            sha = next(iter(parents[sha]), None)
 
 
 def _release_tags(clone: Clone) -> list[Ref]:

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -63,6 +64,14 @@ class MissingObjectError(InputError):
 def path_text(raw: bytes) -> str:
     """Decode a file name; bytes that are no UTF-8 stay visible, so that two names never become one."""
     return clean_text(raw.decode("utf-8", "backslashreplace"))
+
+
+def moment(seconds: bytes) -> str | None:
+    """Time of git (seconds since 1970) as ISO text in UTC; ``None`` where it is none."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 class Clone:
@@ -158,14 +167,6 @@ class Clone:
             if code:
                 errors.seek(0)
                 raise self._failure(arguments[0], errors.read())
-
-    def missing(self, names: Iterable[bytes]) -> frozenset[bytes]:
-        """The objects, of those named in full, that the clone does not have."""
-        wanted = sorted(names)
-        if not wanted:
-            return frozenset()
-        output = self.run("cat-file", "--batch-check=", "--buffer", lines=(name.decode("ascii") for name in wanted))
-        return frozenset(line.split()[0] for line in output.split(b"\n") if line.endswith(b" missing"))
 
     def _failure(self, command: str, stderr: bytes) -> InputError:
         text = clean_text(stderr.decode("utf-8", "replace")).strip()

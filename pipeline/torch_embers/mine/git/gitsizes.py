@@ -7,18 +7,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers.link.components import Component, Components
 from torch_embers.mine.git.gitrepo import Clone, path_text
-from torch_embers.mine.pages import reject
-from torch_embers.normalize import iso_utc
-from torch_embers.store.records import Batch, CodeSize, Page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-SIZES_KIND = "git.sizes"
 MISSING = b"missing"
 
 RELEASE_TAG = re.compile(r"v\d{1,4}(\.\d{1,6}){1,3}(\.post\d{1,6})?", re.ASCII)
@@ -45,32 +41,40 @@ def component_of(path: str) -> Component:
     return Components.load().by_path(path) or Component("other", "", strict=False)
 
 
-def read_code_size(page: Page) -> Batch:
-    """Turn a page of line counts of one tag into code sizes per component (no page, no cursor).
+class Counted(NamedTuple):
+    """Lines of code of a tag."""
+
+    rows: list[dict[str, Any]]
+    """Rows of ``code_sizes``."""
+    pointers: list[str]
+    """Source files that are Git LFS pointers, and count as nothing."""
+
+
+def counted(files: Iterable[tuple[bytes, bytes]], **of_tag: str | None) -> Counted:
+    """Add up (line count, path) of the files of one tag, as rows of ``code_sizes`` per component.
 
     'data_path_strict' repeats the part of 'data_path' that the study's own module list covers; every other
-    component stands once, so that without it the rows of a tag add up. Git LFS pointers count as nothing and
-    are reported by one reject.
+    component stands once, so that without it the rows of a tag add up.
     """
-    (tag, tagged_at, *_), *files = [token.split(b"\t") for token in page.body.split(b"\0") if token]
-    stamp = page.stamp
     counts: Counter[tuple[str, str]] = Counter()
     lines: Counter[tuple[str, str]] = Counter()
     pointers = []
-    for count, *rest in files:
-        path = path_text(b"\t".join(rest))
+    for count, name in files:
+        path = path_text(name)
         if count == b"lfs":
             pointers.append(path)
             continue
         component, subcomponent, strict = component_of(path)
         names = (component, "data_path_strict") if strict and component == "data_path" else (component,)
-        for name in names:
-            counts[name, subcomponent] += 1
-            lines[name, subcomponent] += int(count)
-    label, when = path_text(tag), iso_utc(tagged_at.decode())
-    sizes = [CodeSize(page.repo, label, when, *key, counts[key], lines[key], **stamp) for key in sorted(counts)]
-    reason = f"tag {label}: {len(pointers)} source files are Git LFS pointers and count as nothing"
-    return Batch(code_sizes=sizes, rejects=[reject(page, None, reason, "\n".join(pointers))] if pointers else [])
+        for one in names:
+            counts[one, subcomponent] += 1
+            lines[one, subcomponent] += int(count)
+    keys = ("component", "subcomponent")
+    rows = [
+        of_tag | dict(zip(keys, key, strict=True)) | {"files": counts[key], "lines": lines[key]}
+        for key in sorted(counts)
+    ]
+    return Counted(rows, pointers)
 
 
 @dataclass(slots=True)

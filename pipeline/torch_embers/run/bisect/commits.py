@@ -17,7 +17,7 @@ from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
 from torch_embers.mine.git.commits import fixed_numbers, pull_number
-from torch_embers.mine.git.git_records import moment
+from torch_embers.mine.git.gitrepo import moment
 from torch_embers.repro.torch_names import uses_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.first_release import VERSION_FILE
+from torch_embers.run.fix_tests.first_release import VERSION_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
-from torch_embers.mine.git.first_release import EXACT
 from torch_embers.repro.fix_tests.doubts import doubt
+from torch_embers.run.fix_tests.first_release import EXACT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from torch_embers.mine.git.first_release import Evidence
     from torch_embers.repro.fix_tests.doubts import FixTest
     from torch_embers.repro.fix_tests.rules import Doubt, Silence
+    from torch_embers.run.fix_tests.first_release import Evidence
 
 Said = Literal["failed", "passed", "nothing"]
 Class = Literal["validated", "doubtful", "never_seen", "fails_after", "unusable"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.mine.git.fix_commits import contents, files_at
 from torch_embers.mine.git.gitrepo import MissingObjectError
 from torch_embers.repro.fix_tests.outline import named_tests, read, source_text
+from torch_embers.run.fix_tests.fix_commits import contents, files_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.git.first_release import Cut, FirstReleases
-from torch_embers.mine.git.fix_commits import contents, fix_commits, revision_of
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError
 from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.cases import FileOfTests, TestFound, case_of, scripts_of_commit
+from torch_embers.run.fix_tests.first_release import Cut, FirstReleases
+from torch_embers.run.fix_tests.fix_commits import contents, fix_commits, revision_of
 from torch_embers.run.fix_tests.later import note_later
 from torch_embers.run.fix_tests.trial import class_tests
 from torch_embers.store import rows
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from torch_embers.mine.git.first_release import FirstRelease
-    from torch_embers.mine.git.fix_commits import FixCommit
     from torch_embers.progress import Progress
     from torch_embers.repro.fix_tests.rules import Rules
+    from torch_embers.run.fix_tests.first_release import FirstRelease
+    from torch_embers.run.fix_tests.fix_commits import FixCommit
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

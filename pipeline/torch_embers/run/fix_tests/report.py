@@ -124,7 +124,7 @@ def yield_of(store: Store, repo: str) -> Yield:
         StoreError: the database cannot be used.
     """
     with store.read() as connection:
-        schema.require_latest(connection, store.path)
+        schema.require_ours(connection, store.path)
 
         def ask(query: str, **more: Any) -> list[dict[str, Any]]:
             result = connection.execute(query, {"repo": repo, **more})

@@ -18,7 +18,6 @@ from packaging.version import Version
 
 from torch_embers.builds.registry import placed_here
 from torch_embers.builds.work import WHOLE, Work, note_builds
-from torch_embers.mine.git.first_release import EXACT
 from torch_embers.normalize import now_utc
 from torch_embers.repro import bank
 from torch_embers.repro.case import Case, CaseError, parse
@@ -26,6 +25,7 @@ from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.repro.fix_tests.doubts import FixTest
 from torch_embers.run.batch import PRELOADS, PROFILES, Batch
 from torch_embers.run.fix_tests.classes import TestClass, Trial, classify, reason_of, with_doubt
+from torch_embers.run.fix_tests.first_release import EXACT
 from torch_embers.run.ledger import Ledger
 from torch_embers.run.verdict import observe
 from torch_embers.sandbox.runner import Attempt, RunResult
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.builds.work import Machine, Shard
-    from torch_embers.mine.git.first_release import Evidence
     from torch_embers.progress import Progress
+    from torch_embers.run.fix_tests.first_release import Evidence
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

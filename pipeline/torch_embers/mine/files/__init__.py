@@ -1,1 +1,0 @@
-"""Sources that are files: the catalog, JSON Lines, GH Archive."""

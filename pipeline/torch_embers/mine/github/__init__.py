@@ -1,1 +1,0 @@
-"""The live tracker: client, listings and their cursors, what no listing shows."""

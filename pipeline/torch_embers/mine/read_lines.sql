@@ -1,0 +1,27 @@
+-- Lines of a file with their numbers. DuckDB leaves out a line that is too long or no UTF-8, and counts on without it.
+
+CREATE OR REPLACE TEMP TABLE kept AS
+SELECT * FROM (
+    SELECT row_number() OVER () AS nth, line
+    FROM read_csv($path, columns = {'line': 'VARCHAR'}, delim = chr(1), quote = '', escape = '', header = false, auto_detect = false,
+                  strict_mode = false, max_line_size = 16777216, encoding = $encoding, compression = $compression, ignore_errors = true, store_rejects = true,
+                  rejects_limit = 0)
+) WHERE $repo IS NULL OR contains(lower(line), $repo) OR contains(lower(line), replace($repo, '/', '\/'))
+     OR (contains(line, '"repository"') AND contains(lower(line), '"' || split_part($repo, '/', 2) || '"'));
+
+CREATE OR REPLACE TEMP TABLE records AS
+WITH wrong AS (
+    SELECT line AS place, row_number() OVER (ORDER BY line) AS j, ltrim(csv_line, chr(10)) AS line,
+           CASE WHEN error_type = 'LINE SIZE OVER MAXIMUM' THEN 'longer than 16 MiB' END AS reason
+    FROM (SELECT DISTINCT line, csv_line, error_type FROM reject_errors)
+)
+SELECT nth + (SELECT count(*) FROM wrong w WHERE w.place - w.j < nth) AS place, line, NULL AS reason,
+       CASE WHEN json_valid(line) THEN line::JSON END AS json
+FROM kept WHERE trim(line) <> ''
+UNION ALL
+SELECT place, line, reason, CASE WHEN reason IS NULL AND json_valid(line) THEN line::JSON END FROM wrong
+WHERE $repo IS NULL OR contains(lower(line), $repo);
+
+DROP TABLE kept;
+DROP TABLE reject_errors;
+DROP TABLE reject_scans;

@@ -1,1 +1,0 @@
-"""GitHub's JSON, as REST and GraphQL send it, to records of the store. Pure: no network, no database."""

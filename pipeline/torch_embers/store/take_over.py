@@ -1,0 +1,107 @@
+"""What is the user's own in a database of an older embers, brought into one of today.
+
+The tracker's part is mined anew. What was computed on this machine, or said by its people, comes along: runs, verdicts
+and what follows from them, and labels by hand. Rows that come with embers do not: they are written by every mine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch_embers.errors import InputError
+from torch_embers.store.connection import READ_PATIENCE, connect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import duckdb
+
+    from torch_embers.store.store import Store
+
+_OWN_ROWS = "provenance = 'own'"
+OWN: Mapping[str, str] = {
+    "runs": "true",
+    "verdicts": _OWN_ROWS,
+    "status_history": _OWN_ROWS,
+    "announcements": "true",
+    "gold_labels": "source = 'label'",
+    "observations": "true",
+    "timelines": _OWN_ROWS,
+    "fix_tests": _OWN_ROWS,
+    "fix_test_classes": _OWN_ROWS,
+    "artifacts": "true",
+    "edits": "true",
+    "oracle_runs": "true",
+    "oracle_findings": "true",
+    "bisections": "true",
+    "bisection_steps": "true",
+    "bisection_commits": "true",
+    "reductions": "true",
+}
+"""Tables that are taken over, with the condition that tells the user's own rows."""
+SHARED: Mapping[str, tuple[str, ...]] = {
+    "builds": ("build",),
+    "environments": ("environment",),
+    "cases": ("case_hash", "name"),
+    "case_items": ("case_hash",),
+}
+"""Tables to which the others refer: rows that a mine has written already, by these columns, stay."""
+_COLUMNS = """
+SELECT column_name FROM system.main.duckdb_columns() c
+SEMI JOIN system.main.duckdb_tables() t USING (database_oid, table_oid)
+WHERE c.table_name = ? AND c.database_name <> 'temp' ORDER BY c.column_index
+"""
+_AT_ONCE = 10_000
+
+
+def take_over(store: Store, old: Path) -> dict[str, int]:
+    """Bring the user's own rows of an older database into a new one, in one transaction.
+
+    Args:
+        store: the new database; it is made where there is none.
+        old: the file of an older embers; it is only read.
+
+    Returns:
+        How many rows came, by table; tables without any are left out.
+
+    Raises:
+        InputError: the file is no database of embers, or the new one has rows of its own already.
+        StoreError: one of both files cannot be opened or written, or the old one is too old.
+    """
+    if not old.is_file():
+        raise InputError(f"--take-over {old}: no such file")
+    if store.path.exists() and old.samefile(store.path):
+        raise InputError(f"--take-over {old}: name another file with --database, this one stays as it is")
+    source = connect(old, read_only=True, patience=READ_PATIENCE, former=True)
+    try:
+        with (
+            store.writer("embers mine --take-over", create=True) as writer,
+            writer.transaction(bulk=True) as target,
+        ):
+            _refuse_second(target, store.path)
+            taken = {name: _take(source, target, name) for name in (*SHARED, *OWN)}
+    finally:
+        source.close()
+    return {name: count for name, count in taken.items() if count}
+
+
+def _refuse_second(target: duckdb.DuckDBPyConnection, path: Path) -> None:
+    for name, own in OWN.items():
+        if target.execute(f"FROM {name} WHERE {own} LIMIT 1").fetchall():
+            raise InputError(f"{path} has {name} of its own: take over into a new file (--database NEW.duckdb)")
+
+
+def _take(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection, name: str) -> int:
+    held = [column for (column,) in source.execute(_COLUMNS, [name]).fetchall()]
+    columns = [column for (column,) in target.execute(_COLUMNS, [name]).fetchall() if column in held]
+    if not columns:  # a table that the older version did not have
+        return 0
+    listed = ", ".join(f'"{column}"' for column in columns)
+    own = OWN.get(name, "true")
+    target.register("taken", source.sql(f"SELECT {listed} FROM main.{name} WHERE {own}").to_arrow_reader(_AT_ONCE))
+    key = SHARED.get(name)
+    known = f"ANTI JOIN {name} USING ({', '.join(key)})" if key else ""
+    [(count,)] = target.execute(f"INSERT INTO {name} BY NAME SELECT {listed} FROM taken {known}").fetchall()
+    target.unregister("taken")
+    return int(count)
