@@ -341,7 +341,7 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
     objects = [Said(judgements.REPO, kind, key, "catalog", None, None, fetched_at, line) for kind, key, line in said]
     held = connection.execute("SELECT id, hash FROM raw WHERE source = 'catalog'").fetchall()
-    if sorted(held) == sorted((one.id, _hash(one.json_text)) for one in objects):
+    if set(held) == {(one.id, _hash(one.json_text)) for one in objects}:
         return Read(0, 0, 0)
     connection.execute("DELETE FROM raw WHERE source = 'catalog'")
     raw.put(connection, objects)
