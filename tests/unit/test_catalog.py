@@ -191,7 +191,7 @@ def test_an_emptied_file_is_refused_and_what_was_read_stays(
     name: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = resources.data_file
-    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "empty").write_text("")
     monkeypatch.setattr(resources, "data_file", lambda asked: tmp_path / "empty" if asked == name else whole(asked))
     copy = Store(shutil.copy(store.path, tmp_path / "e.duckdb"))
     with pytest.raises(InputError, match=f"data/{name} is empty"):

@@ -330,18 +330,18 @@ def read_catalog(connection: duckdb.DuckDBPyConnection, fetched_at: str | None =
         InputError: one of the two files is empty or has a wrong line.
     """
     fetched_at = fetched_at or now_utc()
-    lines = resources.data_file(CATALOG).read_text(encoding="utf-8").splitlines()
-    entries = [line for line in lines if line.strip()]
-    rows = [row for row in judgements.read(resources.data_file(judgements.FILE).read_bytes()) if _of_item(row)]
-    for name, found in ((CATALOG, entries), (judgements.FILE, rows)):
-        if not found:  # and what was read before would go
+    texts = {name: resources.data_file(name).read_bytes() for name in (CATALOG, judgements.FILE)}
+    for name, text in texts.items():
+        if not text.strip():  # and what was read before would go
             raise InputError(f"data/{name} is empty: install torch-embers anew, or take the file from the repository")
+    entries = [line for line in texts[CATALOG].decode().splitlines() if line.strip()]
+    rows = [row for row in judgements.read(texts[judgements.FILE]) if _of_item(row)]
     said = [("item", str(json.loads(line)["number"]), line) for line in entries]
     said += [("file", part_id(*file), "{}") for line in entries for file in _fix_files(json.loads(line))]
     said += [("judgement", part_id(row.item, place), row.line()) for place, row in enumerate(rows)]
     objects = [Said(judgements.REPO, kind, key, "catalog", None, None, fetched_at, line) for kind, key, line in said]
     held = connection.execute("SELECT id, hash FROM raw WHERE source = 'catalog'").fetchall()
-    if sorted(held) == sorted((one.id, _hash(one.json_text)) for one in objects):
+    if set(held) == {(one.id, _hash(one.json_text)) for one in objects}:
         return Read(0, 0, 0)
     connection.execute("DELETE FROM raw WHERE source = 'catalog'")
     raw.put(connection, objects)

@@ -138,23 +138,19 @@ def test_an_undated_statement_and_one_of_the_future_fill_gaps_only(connection: d
     assert read(connection, "SELECT title, body, labels FROM items") == [("dated", "kept", ["x"])]
 
 
+def from_history(kind: str, at: str | None, **facts: Any) -> Said:
+    """What a commit states of an item."""
+    return item(at=at, source="git")._replace(json_text=json.dumps({"kind": kind} | facts))
+
+
 def merged(sha: str, at: str, title: str) -> Said:
-    """A pull request as a commit states it."""
-    return item(
-        *(1, at),
-        source="git",
-        kind="pull",
-        title=title,
-        state="closed",
-        merged=True,
-        merged_at=at,
-        merge_commit_sha=sha,
-    )
+    facts = {"title": title, "state": "closed", "merged": True, "merged_at": at, "merge_commit_sha": sha}
+    return from_history("pull", at, **facts)
 
 
 HISTORY = (merged("a", "2025-01-02T00:00:00Z", "As merged"), merged("b", "2025-03-02T00:00:00Z", "As merged again"))
-FIXED = item(at=None, source="git", kind="issue")
-CATALOG = item(at=None, source="catalog", kind="pull", title="Catalog's title")
+FIXED = from_history("issue", None)
+CATALOG = item(at=None, source="catalog", pull_request={}, title="Catalog's title")
 OPEN = item(at="2024-12-01T00:00:00Z", source="archive", pull_request={}, state="open")
 LIVE = item(at="2025-01-03T00:00:00Z", source="rest", pull_request={}, title="Title", state="closed")
 
