@@ -2,7 +2,7 @@
 # dependencies = ["torch"]
 # [tool.embers]
 # issues = ["pytorch/pytorch#197085"]
-# relation = "same"
+# relation = "sibling"
 # bug_type = "logical"
 # consequence = "silent_correctness"
 # requires = ["cpu", "torch>=2.0"]

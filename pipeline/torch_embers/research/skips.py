@@ -262,10 +262,10 @@ def run(builds: Sequence[Build], machine: Machine, out: Path | None, progress: P
 
 
 def lines(entries: Sequence[Entry]) -> list[str]:
-    """The summary for a terminal: stale skips first, then the counts of each build."""
-    stale = [one for one in entries if one.state == PASSES and one.kind == SKIP]
-    said = [f"{len(stale)} skips pass: their entries are stale"]
-    said += [f"{one.build} {one.operator} {one.test}: passes, {one.k} of {one.n}" for one in stale]
+    """The summary for a terminal: skips that pass first, then the counts of each build."""
+    passed = [one for one in entries if one.state == PASSES and one.kind == SKIP]
+    said = [f"{len(passed)} skips pass"]
+    said += [f"{one.build} {one.operator} {one.test}: passes, {one.k} of {one.n}" for one in passed]
     for build in dict.fromkeys(one.build for one in entries):
         of = Counter[str]()
         for one in entries:
