@@ -201,7 +201,7 @@ def _beginning(path: Path) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     if unpacked > max(ALWAYS_UNPACKED, LARGEST_RATIO * size):
-        raise InputError(f"{path}: unpacks to more than {LARGEST_RATIO} times its size, which no text of issues does")
+        raise InputError(f"{path}: cannot be read to its end, or unpacks to more than {LARGEST_RATIO} times its size")
     return begins
 
 
