@@ -60,7 +60,8 @@ def test_the_first_sentence_is_the_share_that_still_occurs_of_what_can_be_decide
     rows.append(counted({"sibling": "YYY"}))
     first, second, *_ = silent_census.lines(rows)
     assert (
-        first == "2 of 3 issues that their own case or script decides still occur on the newest release (67 %, 95 % interval 21 to 94 %)."
+        first
+        == "2 of 3 issues that their own case or script decides still occur on the newest release (67 %, 95 % interval 21 to 94 %)."
     )
     assert second == "New in the newest release against the one before: 1 (#7)."
     assert silent_census.as_csv(rows).splitlines()[0].startswith("number,created,state,text,script,area,by,newest")

@@ -152,7 +152,8 @@ def lines(found: Sequence[Counted]) -> Iterator[str]:
     decided = [one for one in found if one.newest and one.by != "another_input"]
     alive = [one for one in decided if one.newest == "occurs"]
     share = f" ({percent(len(alive), len(decided))})" if decided else ""
-    yield f"{len(alive)} of {len(decided)} issues that their own case or script decides still occur on the newest release{share}."
+    of = f"{len(alive)} of {len(decided)} issues that their own case or script decides"
+    yield f"{of} still occur on the newest release{share}."
     back = [f"#{one.number}" for one in decided if one.regression == "yes"]
     yield f"New in the newest release against the one before: {len(back)} ({', '.join(back) or 'none'})."
     aged = sorted(one.days_in_release for one in decided if one.days_in_release is not None)
