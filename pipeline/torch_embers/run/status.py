@@ -53,7 +53,7 @@ WORDS: dict[str, str] = {
     "closed_but_occurs": "closed as fixed, and it occurs",
     "declined_occurs": "it occurs, and it was closed without the promise of a fix",
     "undecided_occurs": "it occurs, but why it was closed is not known, or only another input shows it",
-    "undecided_absent": "its case is clean, but in one batch, by another input, or of an item closed for no known reason",
+    "undecided_absent": "its case is clean, but in one batch, by another input, or closed for no known reason",
     "fixed": "closed as fixed, and it is gone",
     "regressed": "it was gone, and is there again",
     "undecided": "its runs say nothing together",
