@@ -349,8 +349,11 @@ def test_an_older_file_is_refused_with_the_command_that_takes_over(old: Path) ->
 def test_what_is_the_users_own_is_taken_over_and_nothing_else(old: Path, store: Store) -> None:
     before = old.read_bytes()
     taken = take_over(store, old)
+    assert take_over(store, old) == {}, "the same command again goes on with its mine"
+    other = old.with_name("other.duckdb")
+    other.write_bytes(before)
     with pytest.raises(InputError, match="of its own"):
-        take_over(store, old)
+        take_over(store, other)
     assert taken == {"builds": 1, "cases": 1, "runs": 1, "verdicts": 1, "announcements": 1, "gold_labels": 1}
     assert rows(store, "SELECT annotator FROM gold_labels") == [("ann",)]
     assert rows(store, "SELECT build, provenance FROM verdicts") == [("b", "own")]

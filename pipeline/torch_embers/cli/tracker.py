@@ -71,12 +71,6 @@ def mine(
         repo = named[0][0]
         wanted = settings.load(database=database, repo=repo, api_url=api_url, max_wait=max_wait)
         paths, refresh = None, ",".join(str(number) for _, number in named)
-    if take_over is not None:
-        from torch_embers.store.take_over import take_over as bring
-
-        taken = bring(Store(wanted.database), take_over)
-        rows = ", ".join(f"{count:,} {name}" for name, count in taken.items())
-        console.stdout().print(f"taken over from {console.plain(take_over)}: {rows or 'nothing'}")
     request = Request(
         source=source,
         paths=tuple(paths or ()),
@@ -90,6 +84,14 @@ def mine(
         budget=budget,
         replay=replay,
     )
+    if take_over is not None:
+        from torch_embers.mine import options
+        from torch_embers.store.take_over import take_over as bring
+
+        options.checked(request)
+        taken = bring(Store(wanted.database), take_over)
+        rows = ", ".join(f"{count:,} {name}" for name, count in taken.items())
+        console.stdout().print(f"taken over from {console.plain(take_over)}: {rows or 'nothing new'}")
     found_in = wanted.repo
     for report in plan.run(wanted, request, mine_show.MineProgress):
         found_in = report.repo

@@ -150,6 +150,8 @@ def records(repo: str, path: Path) -> Reading:
     [(rejects, reason)] = reading.connection.execute("SELECT count(*), any_value(reason) FROM rejected").fetchall()
     if rejects and reading.is_empty:
         raise InputError(f"{path}: nothing that is known ({reason})")
+    if not path.stat().st_size:
+        raise InputError(f"{path}: the file is empty")
     return reading
 
 

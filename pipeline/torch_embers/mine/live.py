@@ -392,6 +392,8 @@ class _Mine:
             if mark and moments and moments[-1] < mark:
                 mark, address = None, onward or ""
             elif mark and not address and len(met) < held:
+                with self.transaction() as connection:  # the next run begins anew: an item may be gone for good
+                    _unmark(connection, self.repo)
                 raise ShortListingError(
                     f"{self.repo}: the list of items ended before it met what was read last time. "
                     "What was read is kept; run `embers mine` again later"

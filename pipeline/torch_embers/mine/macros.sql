@@ -13,7 +13,8 @@ CREATE OR REPLACE TEMP MACRO word(value) AS  -- "too heated" and TOO_HEATED are 
     nullif(replace(replace(lower(value), ' ', '_'), '-', '_'), '');
 
 CREATE OR REPLACE TEMP MACRO moment(value) AS  -- a time in UTC, as every source means one without an offset
-    CASE WHEN regexp_matches(value, ':[0-9.]+ ?[+-][0-9]{2}:?[0-9]{2}$')
+    CASE WHEN NOT regexp_matches(value, '^[1-9][0-9]{3}[^0-9]') THEN NULL  -- DuckDB has times that Python has not
+         WHEN regexp_matches(value, ':[0-9.]+ ?[+-][0-9]{2}:?[0-9]{2}$')
          THEN make_timestamp(epoch_us(coalesce(try_cast(value AS TIMESTAMPTZ), try_strptime(value, '%Y/%m/%d %H:%M:%S %z'))))
          ELSE try_cast(value AS TIMESTAMP) END;
 

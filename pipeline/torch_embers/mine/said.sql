@@ -35,7 +35,7 @@ WITH objects AS (
            coalesce(o.absent, false) AS absent,
            -- in REST an issue that is a pull request links to it; before 2013 every issue had such a link, of null addresses
            coalesce(o.__typename = 'PullRequest' OR event.type LIKE 'PullRequest%'
-                    OR list_has_all(has, ['base', 'head']) OR list_has_any(has, ['headRefName', 'isDraft'])
+                    OR list_has_all(has, ['base', 'head']) OR list_has_any(has, ['headRefName', 'isDraft', 'mergedAt', 'mergedBy', 'mergeCommit']) OR o.state = 'MERGED'
                     OR contains(o.url, '/pull/')
                     OR (o.pull_request IS NOT NULL AND json_extract(o.pull_request, '$.html_url') IS DISTINCT FROM 'null'), false)
                AS is_pull,

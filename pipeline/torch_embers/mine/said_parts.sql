@@ -5,16 +5,16 @@ WITH objects AS (
     SELECT repo, split_part(id, '/', 1)::INTEGER AS number, source, said_at, sequence, fetched_at, hash,
            CASE WHEN kind = 'comment' THEN part_of(id) ELSE json_extract_string(json, '$.payload.comment.id') END AS comment_id,
            CASE WHEN kind = 'happening' THEN moment(json_extract_string(json, '$.created_at')) END AS happened_at,
+           coalesce(kind = 'happening' AND json_extract_string(json, '$.payload.action') = 'deleted', false) AS deleted,
            json_transform(CASE WHEN kind = 'comment' THEN json ELSE json_extract(json, '$.payload.comment') END, '{
                "user": {"login": "VARCHAR", "__typename": "VARCHAR"}, "actor": {"login": "VARCHAR", "__typename": "VARCHAR"},
                "author": {"login": "VARCHAR", "__typename": "VARCHAR"},
                "author_association": "VARCHAR", "authorAssociation": "VARCHAR", "body": "VARCHAR",
                "created_at": "VARCHAR", "createdAt": "VARCHAR", "updated_at": "VARCHAR", "updatedAt": "VARCHAR"}') AS o
     FROM concerned
-    WHERE kind = 'comment' OR (kind = 'happening' AND json_extract_string(json, '$.type') = 'IssueCommentEvent'
-                               AND json_extract_string(json, '$.payload.action') IS DISTINCT FROM 'deleted')
+    WHERE kind = 'comment' OR (kind = 'happening' AND json_extract_string(json, '$.type') = 'IssueCommentEvent')
 )
-SELECT repo, number, comment_id, source, sequence, fetched_at, hash,
+SELECT repo, number, comment_id, source, sequence, fetched_at, hash, deleted,
        coalesce(account(o.user), account(o.actor), account(o.author)) AS author,
        coalesce(o.author_association, o.authorAssociation) AS author_association,
        coalesce(moment(o.created_at), moment(o.createdAt), happened_at) AS created_at,

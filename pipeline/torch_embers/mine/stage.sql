@@ -14,7 +14,7 @@ CREATE OR REPLACE TEMP MACRO inside(object) AS
          WHEN json_type(object, '$.nodes') = 'ARRAY' THEN TRY_CAST(json_extract(object, '$.nodes') AS JSON[])
          ELSE [part FOR part IN json_extract(object, ['$.data.repository', '$.data.search', '$.data.node', '$.issues', '$.pullRequests',
                                                       '$.issueOrPullRequest', '$.issue', '$.pullRequest'])
-               IF json_type(part) = 'OBJECT'] END;
+               IF json_type(part) IN ('OBJECT', 'ARRAY')] END;
 
 CREATE OR REPLACE TEMP MACRO number_in(value) AS  -- a usable number of an item: whole and positive
     CASE WHEN json_type(value) = 'UBIGINT' THEN nullif(try_cast(json_extract_string(value, '$') AS INTEGER), 0) END;

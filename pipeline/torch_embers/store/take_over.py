@@ -6,6 +6,7 @@ and what follows from them, and labels by hand. Rows that come with embers do no
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
@@ -52,6 +53,7 @@ SELECT column_name FROM system.main.duckdb_columns() c
 SEMI JOIN system.main.duckdb_tables() t USING (database_oid, table_oid)
 WHERE c.table_name = ? AND c.database_name <> 'temp' ORDER BY c.column_index
 """
+_TAKEN = "FROM listing_marks WHERE listing = $1 AND onward = $2"
 _AT_ONCE = 10_000
 
 
@@ -63,7 +65,7 @@ def take_over(store: Store, old: Path) -> dict[str, int]:
         old: the file of an older embers; it is only read.
 
     Returns:
-        How many rows came, by table; tables without any are left out.
+        How many rows came, by table; tables without any are left out. Nothing of a file that was taken over already.
 
     Raises:
         InputError: the file is no database of embers, or the new one has rows of its own already.
@@ -79,8 +81,13 @@ def take_over(store: Store, old: Path) -> dict[str, int]:
             store.writer("embers mine --take-over", create=True) as writer,
             writer.transaction(bulk=True) as target,
         ):
+            mark = [f"take-over {old.resolve()}", str(old.stat().st_size)]
+            if target.execute(_TAKEN, mark).fetchall():
+                return {}  # the mine that follows may have to be repeated
             _refuse_second(target, store.path)
             taken = {name: _take(source, target, name) for name in (*SHARED, *OWN)}
+            changed = datetime.fromtimestamp(old.stat().st_mtime, UTC).replace(tzinfo=None)
+            target.execute("INSERT INTO listing_marks VALUES ('', $1, $3, $2)", [*mark, changed])
     finally:
         source.close()
     return {name: count for name, count in taken.items() if count}

@@ -53,6 +53,7 @@ FORMS: dict[str, Any] = {
     "a search answer": {"total_count": 1, "items": [REST]},
     "a webhook": {"action": "opened", "issue": REST, "repository": {"full_name": REPO}, "sender": {"login": "ann"}},
     "gh issue list": [LISTED],
+    "a list under a name": {"issues": [LISTED]},
     "a GraphQL answer": {"data": {"repository": {"nameWithOwner": REPO, "issues": {"nodes": [NODE]}}}},
     "an event": {
         "id": "1",
@@ -96,6 +97,26 @@ def test_every_form_gives_the_same_issue(connection: duckdb.DuckDBPyConnection, 
         assert said == [("9", "bob", "c")]
 
 
+def test_what_was_merged_is_a_pull_request_and_a_date_that_cannot_be_is_none(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = tmp_path / "pulls.json"
+    merged = {"number": 7, "title": "T", "state": "MERGED", "mergedAt": AT, "createdAt": "290000-01-01"}
+    path.write_text(json.dumps([merged, {"number": 8, "title": "U", "created_at": "infinity", "user": None}]))
+    assert stored(connection, files.records(REPO, path)).items == 2
+    found = connection.execute("SELECT kind, created_at FROM items ORDER BY number").fetchall()
+    assert found == [("pull", None), ("issue", None)]
+
+
+def test_a_comment_whose_deletion_was_told_is_gone(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    path = tmp_path / "hooks.jsonl"
+    comment = {"id": 9, "body": "c", "user": {"login": "bob"}, "created_at": AT, "updated_at": AT}
+    hook = {"issue": REST, "comment": comment, "repository": {"full_name": REPO}}
+    path.write_text("\n".join(json.dumps({"action": action} | hook) for action in ("created", "deleted")))
+    stored(connection, files.records(REPO, path))
+    assert connection.execute("FROM comments").fetchall() == []
+
+
 def test_a_bad_line_is_named_and_costs_no_other(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl.gz"
     long = json.dumps({"number": 2, "title": "x" * (17 << 20)})
@@ -129,6 +150,8 @@ def test_a_bad_line_is_named_and_costs_no_other(connection: duckdb.DuckDBPyConne
         ("a.jsonl.gz", gzip.compress(b'{"number": 1, "title": "x"}\n' * 99)[:-9], "cannot be read to its end"),
         ("a.jsonl.gz", gzip.compress(b'{"title": "' + b"x" * (70 << 20)), "unpacks to more than 200 times"),
         ("a.txt", b"", "not one of"),
+        ("a.json", b"", "is empty"),
+        ("a.jsonl", b"", "is empty"),
     ],
 )
 def test_a_file_of_unknown_shape_or_without_its_end_is_an_error(
