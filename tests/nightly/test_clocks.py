@@ -56,7 +56,7 @@ def differing(database: Path, fresh: Path) -> dict[str, list[object]]:
 def test_a_clock_that_is_wrong_in_one_run_hides_no_change(
     server: GitHub, database: Path, tmp_path: Path, off: timedelta, which: str
 ) -> None:
-    server.update(REPO, 3, title="First", milestone={"title": "2.0", "number": 1})
+    server.update(REPO, 3, title="First", milestone="2.0")
     with clock(off if which == "first" else timedelta()):
         mined(database, server.url)
     [gone] = rows(database, "SELECT comment_id FROM comments WHERE number = 3 LIMIT 1") or [("none",)]
