@@ -2,9 +2,8 @@
 
 A dataset has `tokens`, `renamed` (former names of repositories) and `repos`; a repository has `nameWithOwner`,
 `databaseId` and `items`. An item has the fields of GitHub's schema, and: `kind` (issue, pull), `lockReason`,
-`reactionCounts`, `milestoneFacts`, `labels` and `assignees` by name, `reviewers` (a team as `organisation/team`),
-`closes`, `closedBy`, `parent` and `subIssues` by number, `checks` (`state`, and counts of `runs` and `contexts`), and
-`comments`, `events`, `reviews`, `commits` and `files` with what belongs to them. All of it is invented.
+`milestoneFacts`, `labels` and `assignees` by name, `closes`, `closedBy`, `parent` and `subIssues` by number, `checks`
+(their state), and `comments`, `events` and `files` with what belongs to them. All of it is invented.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 BIG_ID = 3_000_000_000
 """Ids of newer records do not fit 32 bits."""
 LABELS = ("bug", "triaged", "module: mps", "module: correctness (silent)", "high priority", "oncall: pt2")
-KINDS = ("THUMBS_UP", "THUMBS_DOWN", "LAUGH", "HOORAY", "CONFUSED", "HEART", "ROCKET", "EYES")
 BULK_EDIT = "2026-08-01T12:00:00Z"
 """Many items share this second, which a cursor by time alone cannot split."""
 ODD_TEXT = "Strided input \u00e9\U0001f525 \x00 \u202eleft\u202c\r\n\ttab \ud7ff \u2028 <script> `code` {number}"
@@ -105,7 +103,6 @@ def _item(number: int, n: int, chance: random.Random) -> Json:
         "locked": number % 23 == 0,
         "lockReason": "TOO_HEATED" if number % 46 == 0 else None,
         "reactions": reactions,
-        "reactionCounts": reacted(number, reactions),
         "assignees": [f"user-{(number + k) % 89}" for k in range(number % 3)],
         "parent": None,
         "subIssues": [],
@@ -120,10 +117,7 @@ def _item(number: int, n: int, chance: random.Random) -> Json:
         "baseRefName": "main" if number % 5 else "master",
         "headRefName": f"gh/user-{number % 89}/{number}/head" if pull else "",
         "headSha": made_sha("head", number),
-        "checks": _checks(number),
-        "reviews": _reviews(number, created) if pull else [],
-        "commits": _commits(number, title, created) if pull else [],
-        "reviewers": [f"user-{number % 87}", "pytorch/reviewers"][: number % 3] if pull else [],
+        "checks": ("SUCCESS", "FAILURE", "PENDING")[number % 3] if number % 16 else None,
         "files": _files(230 if number in (20, 60) else chance.randint(1, 5)) if pull else [],
     }
 
@@ -193,46 +187,8 @@ def _comments(number: int, count: int, created: datetime) -> list[Json]:
     made = []
     for k in range(count):
         author = "pytorch-bot[bot]" if k % 13 == 5 else f"user-{(number + k) % 89}"
-        said = _said(number, k, author, created + timedelta(minutes=11 * (k + 1)), f"comment {k} on {number}")
-        made.append(said | {"reactionCounts": reacted(number, (number + k) % 4)})
+        made.append(_said(number, k, author, created + timedelta(minutes=11 * (k + 1)), f"comment {k} on {number}"))
     return made
-
-
-def _reviews(number: int, created: datetime) -> list[Json]:
-    """Reviews with comments on lines; one in a while is long."""
-    made = []
-    for k in range(number // 4 % 4):
-        at = created + timedelta(minutes=17 * (k + 1))
-        remarks = [_remark(number, 1_000 * (k + 1), place, at) for place in range((0, 2, 5)[k] if number % 60 else 120)]
-        author = f"user-{(number + k + 3) % 89}" if k != 2 else None
-        review = _said(number, 9_000 + k, author, at, f"review {k}" if k else "")
-        review |= {"state": ("COMMENTED", "CHANGES_REQUESTED", "APPROVED")[k], "submittedAt": iso(at)}
-        review |= {"commit": made_sha("pushed", number, 0), "reactionCounts": reacted(number, k), "comments": remarks}
-        made.append(review)
-    return made
-
-
-def _remark(number: int, first: int, place: int, at: datetime) -> Json:
-    author = f"user-{(number + place) % 89}" if place % 7 != 6 else None
-    said = _said(number, first + place, author, at, f"remark {place} of {first}")
-    lines = {"path": f"torch/op{place % 5}.py", "line": place + 1 if place % 4 else None, "originalLine": place + 1}
-    answered = said["databaseId"] - place if place else None
-    commit = {"originalCommit": made_sha("pushed", number, 0), "replyTo": answered}
-    return said | lines | commit | {"reactionCounts": reacted(number, place % 3)}
-
-
-def _commits(number: int, title: str, created: datetime) -> list[Json]:
-    """Commits of the branch; some branches are longer than a page."""
-    return [
-        {
-            "oid": made_sha("pushed", number, k),
-            "message": f"step {k}\n\nof {title}",
-            "date": iso(created + timedelta(minutes=k)),
-            "name": f"User {number % 89}",
-            "login": f"user-{number % 89}" if k % 5 else None,
-        }
-        for k in range(130 if number % 100 == 52 else 1 + number % 3)
-    ]
 
 
 def _files(count: int) -> list[Json]:
@@ -241,14 +197,6 @@ def _files(count: int) -> list[Json]:
         {"path": f"torch/op{k}.py", "additions": k % 50, "deletions": k % 9, "changeType": changes[k % 7]}
         for k in range(count)
     ]
-
-
-def _checks(number: int) -> Json | None:
-    if number % 16 == 0:
-        return None
-    runs = {"SUCCESS": number % 150, "FAILURE": number % 3, "SKIPPED": number % 5}
-    contexts = {"SUCCESS": number % 2, "PENDING": number % 4}
-    return {"state": ("SUCCESS", "FAILURE", "PENDING")[number % 3], "runs": runs, "contexts": contexts}
 
 
 def _refer(items: dict[int, Json]) -> None:
@@ -274,15 +222,6 @@ def _relate(items: dict[int, Json]) -> None:
         for child in issues[place + 1 : place + 1 + number % 4] if number % 10 == 5 else ():
             items[child]["parent"] = number
             items[number]["subIssues"].append(child)
-
-
-def reacted(number: int, count: int) -> dict[str, int]:
-    """So many reactions, spread over kinds."""
-    found: dict[str, int] = {}
-    for k in range(count):
-        kind = KINDS[(number + k // 2) % len(KINDS)]
-        found[kind] = found.get(kind, 0) + 1
-    return found
 
 
 def association(login: str | None) -> str:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from servers.graph import Graph
-from servers.tracker import Repository, fill, is_pull, ordered, search_words
+from servers.tracker import Repository, fill, search_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,13 +39,8 @@ STATE = {"state": "open|closed|all"}
 CONTRACT = {
     "": {},
     "/issues": ORDER | STATE | {"sort": "created|updated|comments", "labels": ".+"},
-    "/issues/comments": ORDER,
-    "/issues/events": PAGE,
     r"/issues/\d+": {},
-    r"/issues/\d+/(comments|events|timeline)": PAGE,
-    "/pulls": {k: v for k, v in ORDER.items() if k != "since"} | STATE,
-    "/pulls/comments": ORDER,
-    r"/pulls/\d+": {},
+    r"/issues/\d+/timeline": PAGE,
 }
 """Below a repository: each path, and its parameters with what their values look like. Of all that docs.github.com
 describes, what a mine asks for."""
@@ -338,41 +333,18 @@ class GitHub:
     def _of_repository(self, repository: Repository, rest: str, asked: Asked) -> Answered:
         if not rest:
             return Answered({"id": repository.repo_id, "full_name": repository.name})
-        if (match := re.fullmatch(r"/(issues|pulls)/(\d+)/?(\w*)", rest)) is not None:
-            return self._single(repository, match[1], int(match[2]), match[3], asked)
-        query = asked.query
-        lists: dict[str, Callable[[], list[Json]]] = {
-            "/issues": lambda: repository.listed(query),
-            "/pulls": lambda: [repository.pull(item) for item in repository.listed(query) if is_pull(item)],
-            "/issues/comments": lambda: ordered(self._placed(repository, "issue", repository.comments), query),
-            "/pulls/comments": lambda: ordered(self._placed(repository, "pull_request", repository.remarks), query),
-            "/issues/events": lambda: [e | {"issue": {"number": e["number"]}} for e in reversed(repository.events)],
-        }
-        return self._page(asked, lists[rest]())
-
-    def _single(self, repository: Repository, kind: str, number: int, part: str, asked: Asked) -> Answered:
+        if (match := re.fullmatch(r"/issues/(\d+)(/timeline)?", rest)) is None:
+            return self._page(asked, repository.listed(asked.query))
+        number = int(match[1])
         if number in repository.gone:
             place = repository.gone[number]
             return self._redirect(place) if place else Answered({"message": "This issue was deleted"}, 410)
-        item = repository.items.get(number)
-        if item is None or (kind == "pulls" and not is_pull(item)):
+        if number not in repository.items:
             return Answered({"message": "Not Found", "status": "404"}, 404)
-        if kind == "pulls":
-            remarks = sum(remark["number"] == number for remark in repository.remarks)
-            return Answered(repository.pull(item) | {"comments": item["comments"], "review_comments": remarks})
-        lists = {
-            "comments": lambda: [c for c in repository.comments if c["number"] == number],
-            "events": lambda: [e for e in repository.events if e["number"] == number],
-            "timeline": lambda: repository.timeline(number),
-        }
-        if not part:
-            return Answered(item)
-        return self._page(asked, self._placed(repository, "issue", lists[part]()))
-
-    def _placed(self, repository: Repository, kind: str, records: list[Json]) -> list[Json]:
-        """Records with the address of their item."""
-        base = f"{self.url}/repos/{repository.name}/{'issues' if kind == 'issue' else 'pulls'}"
-        return [record | {f"{kind}_url": f"{base}/{record['number']}"} for record in records]
+        if not match[2]:
+            return Answered(repository.items[number])
+        base = f"{self.url}/repos/{repository.name}/issues/{number}"
+        return self._page(asked, [one | {"issue_url": base} for one in repository.timeline(number)])
 
     def _page(self, asked: Asked, entries: list[Json]) -> Answered:
         size, page = int(asked.query.get("per_page", 30)), int(asked.query.get("page", 1))

@@ -18,14 +18,13 @@ import graphql
 from servers.cost import Price, error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 Json = dict[str, Any]
 Entries = list[tuple[list[Any], Any]]
 SCHEMA = Path(__file__).with_name("schema.graphql")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)")
 NO_FIELD = re.compile(r"Cannot query field '(\w+)' on type '(\w+)'\..*", re.DOTALL)
-KINDS = ("THUMBS_UP", "THUMBS_DOWN", "LAUGH", "HOORAY", "CONFUSED", "HEART", "ROCKET", "EYES")
 ORDERS = {"CREATED_AT": "createdAt", "UPDATED_AT": "updatedAt"}
 
 
@@ -114,24 +113,9 @@ def actor(login: str | None) -> Json | None:
     return {"__typename": kind, "id": encoded(["U", login]), "login": login.removesuffix("[bot]"), "databaseId": number}
 
 
-def reviewer(name: str) -> Json | None:
-    """Somebody who is asked for a review: a login, or a team as `organisation/team`."""
-    return {"__typename": "Team", "id": encoded(["T", name]), "combinedSlug": name} if "/" in name else actor(name)
-
-
-def groups(counts: Mapping[str, int]) -> list[Json]:
-    """Reactions by kind; GitHub has a group for each kind, also where nobody used it."""
-    return [{"content": kind, "reactors": {"totalCount": counts.get(kind, 0)}} for kind in KINDS]
-
-
-def commit(oid: str | None, **more: Any) -> Json | None:
-    """A commit; its message and author are known where the dataset has them."""
-    return {"__typename": "Commit", "id": encoded(["C", oid]), "oid": oid, **more} if oid else None
-
-
-def by_state(counts: Mapping[str, int]) -> list[Json]:
-    """Checks by state, without the states that none is in."""
-    return [{"state": state, "count": count} for state, count in counts.items() if count]
+def commit(oid: str | None) -> Json | None:
+    """A commit."""
+    return {"__typename": "Commit", "id": encoded(["C", oid]), "oid": oid} if oid else None
 
 
 # ---- the tracker
@@ -190,34 +174,11 @@ class Graph:
                 raise error("NOT_FOUND", f"Could not resolve to a Repository with the name '{owner}/{name}'.")
             return self.repository(found)
 
-        def nodes(_: object, ids: list[str]) -> list[Any]:
-            return [self._node_or_error(one) for one in ids]
-
         return {
             "viewer": {"login": "miner"},
             "rateLimit": quota,
             "repository": repository,
-            "node": lambda _, id: self.node(id),  # noqa: A006 - the name of the argument in the schema
-            "nodes": nodes,
         }
-
-    def _node_or_error(self, name: str) -> Any:
-        try:
-            return self.node(name)
-        except graphql.GraphQLError as problem:
-            return problem
-
-    def node(self, name: str) -> Json:
-        """An item or a review by its id."""
-        kind, *key = decoded(name)
-        repository = next((one for one in self.repositories.values() if one.repo_id == key[0]), None)
-        item = repository.items.get(key[1]) if repository and len(key) > 1 else None
-        if repository and item and kind in ("I", "PR"):
-            return self.item(repository, item)
-        for review in (item or {}).get("reviews", ()) if kind == "PRR" else ():
-            if repository and item and review["databaseId"] == key[2]:
-                return self._review(repository, item, review)
-        raise error("NOT_FOUND", f"Could not resolve to a node with the global id of '{name}'")
 
     def repository(self, repository: Repository) -> Json:
         """A repository with its listings."""
@@ -281,7 +242,6 @@ class Graph:
             "milestone": {"title": item["milestone"], **item["milestoneFacts"]} if item["milestone"] else None,
             "labels": listed(item["labels"], lambda name: {"name": name}),
             "reactions": {"totalCount": item["reactions"]},
-            "reactionGroups": groups(item["reactionCounts"]),
             "assignees": listed(item["assignees"], actor),
             "comments": lambda _, **page: connection(self._comments(item), **page),
             "timelineItems": lambda _, **given: self._timeline(repository, item, **given),
@@ -315,22 +275,13 @@ class Graph:
         }
 
     def _pull(self, repository: Repository, item: Json) -> Json:
-        checks = item["checks"]
         return {
             "__typename": "PullRequest",
             "merged": item["state"] == "MERGED",
             "mergeCommit": commit(item["mergeSha"]),
             "mergedBy": actor(item["mergedBy"]),
             "headRefOid": item["headSha"],
-            "statusCheckRollup": checks
-            and {
-                "state": checks["state"],
-                "contexts": {
-                    "checkRunCountsByState": by_state(checks["runs"]),
-                    "statusContextCountsByState": by_state(checks["contexts"]),
-                },
-            },
-            "reviewRequests": listed(item["reviewers"], lambda name: {"requestedReviewer": reviewer(name)}),
+            "statusCheckRollup": item["checks"] and {"state": item["checks"]},
             "files": listed(item["files"], lambda file: file),
             "closingIssuesReferences": listed(
                 self._known(repository, item["closes"], "issue"), functools.partial(self.item, repository)
@@ -339,35 +290,13 @@ class Graph:
 
     def _comments(self, item: Json) -> Entries:
         return [
-            ([comment["createdAt"], comment["databaseId"]], functools.partial(self._said, "IssueComment", comment))
+            ([comment["createdAt"], comment["databaseId"]], functools.partial(self._said, comment))
             for comment in item["comments"]
         ]
 
-    def _said(self, kind: str, said: Json, **more: Any) -> Json:
-        """A comment or a review: its author and reactions, as every such text has them."""
-        whole = {"id": encoded([kind, said["databaseId"]]), "fullDatabaseId": str(said["databaseId"])}
-        people = {"author": actor(said["author"]), "reactionGroups": groups(said["reactionCounts"])}
-        return {"__typename": kind, **said, **whole, **people, **more}
-
-    def _review(self, repository: Repository, item: Json, review: Json) -> Json:
-        numbered = {comment["databaseId"]: comment for comment in review["comments"]}
-
-        def remark(comment: Json) -> Json:
-            answered = numbered.get(comment["replyTo"])
-            more = {
-                "originalCommit": commit(comment["originalCommit"]),
-                "replyTo": lambda _: remark(answered) if answered else None,
-            }
-            return self._said("PullRequestReviewComment", comment, **more)
-
-        return self._said(
-            "PullRequestReview",
-            review,
-            id=encoded(["PRR", repository.repo_id, item["number"], review["databaseId"]]),
-            commit=commit(review["commit"]),
-            pullRequest=lambda _: self.item(repository, item),
-            comments=listed(review["comments"], remark),
-        )
+    def _said(self, comment: Json) -> Json:
+        whole = {"id": encoded(["IssueComment", comment["databaseId"]]), "fullDatabaseId": str(comment["databaseId"])}
+        return {"__typename": "IssueComment", **comment, **whole, "author": actor(comment["author"])}
 
     def _timeline(
         self,
@@ -382,24 +311,12 @@ class Graph:
             for place, event in enumerate(item["events"])
         ]
         made += [(key[0], "IssueComment", make) for key, make in self._comments(item)]
-        for review in item["reviews"]:
-            found = functools.partial(self._review, repository, item, review)
-            made.append((review["submittedAt"], "PullRequestReview", found))
-        for pushed in item["commits"]:
-            made.append((pushed["date"], "PullRequestCommit", functools.partial(self._pushed, item, pushed)))
         entries: Entries = [
             ([at, place], make)
             for place, (at, kind, make) in enumerate(made)
             if re.sub(r"(?<!^)([A-Z])", r"_\1", kind).upper() in itemTypes
         ]
         return connection(sorted(entries, key=operator.itemgetter(0)), first, after)
-
-    def _pushed(self, item: Json, pushed: Json) -> Json:
-        author = {"name": pushed["name"], "user": actor(pushed["login"])}
-        dates = {"authoredDate": pushed["date"], "committedDate": pushed["date"]}
-        made = commit(pushed["oid"], message=pushed["message"], author=author, **dates)
-        key = encoded(["PURC", item["number"], pushed["oid"]])
-        return {"__typename": "PullRequestCommit", "id": key, "commit": made}
 
     def _event(self, repository: Repository, item: Json, event: Json, place: int) -> Json:
         made = {

@@ -32,14 +32,8 @@ class Repository:
     items: dict[int, Json] = field(default_factory=dict)
     comments: list[Json] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
-    remarks: list[Json] = field(default_factory=list)
-    """Comments on lines of pull requests."""
     gone: dict[int, str | None] = field(default_factory=dict)
     """Numbers of deleted items (`None`) and of transferred ones (path of the new place)."""
-    reviewers: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """Who is asked to review a pull request."""
-    pushes: dict[int, int] = field(default_factory=dict)
-    """How often the branch of a pull request was pushed to after it was opened."""
     clock: float = 0.0
 
     def add(self, number: int, *, kind: str = "issue", minute: float | None = None, **fields: Any) -> Json:
@@ -87,27 +81,12 @@ class Repository:
         self.touch(number)
         return self._record(self.comments, number, "bob", body=body)
 
-    def remark(self, number: int, body: str = "A remark") -> Json:
-        """Add a comment on a line of a pull request."""
-        self.clock += 1
-        return self._record(self.remarks, number, "cid", body=body, path="a.py", line=3)
-
     def event(self, number: int, name: str = "labeled", **fields: Any) -> Json:
         """Add an event to an item; the item is not changed by it."""
         self.clock += 1
         event = {"id": len(self.events) + 1, "event": name, "created_at": moment(self.clock), "number": number}
         self.events.append(event | {"actor": account("ann"), "label": {"name": "x"}} | fields)
         return self.events[-1]
-
-    def request_review(self, number: int, *names: str) -> None:
-        """Set who is asked to review a pull request."""
-        self.reviewers[number] = names
-        self.touch(number)
-
-    def push(self, number: int) -> None:
-        """Give a pull request another head commit."""
-        self.pushes[number] = self.pushes.get(number, 0) + 1
-        self.touch(number)
 
     def delete(self, number: int, moved_to: str | None = None) -> None:
         """Delete an item with its comments and events, or transfer it to the path `moved_to`."""
@@ -128,15 +107,6 @@ class Repository:
             and wanted <= {label["name"].lower() for label in item["labels"]}
         ]
         return ordered(kept, query)
-
-    def pull(self, item: Json) -> Json:
-        """A pull request as its own list has it: without counts, with its branches and requested reviewers."""
-        number = item["number"]
-        kept = {k: v for k, v in item.items() if k not in ("pull_request", "comments", "reactions", "state_reason")}
-        head = f"{number + 1_000 * self.pushes.get(number, 0):040x}"
-        branches = {"head": {"ref": "topic", "sha": head}, "base": {"ref": "main"}}
-        asked = [account(name) for name in self.reviewers.get(number, ())]
-        return branches | {"requested_reviewers": asked, "requested_teams": [], "merged_at": None} | kept
 
     def timeline(self, number: int) -> list[Json]:
         """Comments and events of an item in the order of their times."""
@@ -186,10 +156,7 @@ def search_words(query: str) -> list[tuple[str, str]]:
 
 
 def fill(repository: Repository, issues: int, pulls: int = 0) -> None:
-    """Give a repository so many items, one a minute.
-
-    Every third has a comment, every second an event, every fifth pull request a comment on a line.
-    """
+    """Give a repository so many items, one a minute: every third has a comment, every second an event."""
     for number in range(1, issues + pulls + 1):
         repository.add(number, kind="issue" if number <= issues else "pull")
     for number in range(1, issues + pulls + 1):
@@ -197,8 +164,6 @@ def fill(repository: Repository, issues: int, pulls: int = 0) -> None:
             repository.comment(number)
         if number % 2 == 0:
             repository.event(number)
-        if number > issues and (number - issues) % 5 == 0:
-            repository.remark(number)
 
 
 def write_history(repository: Repository, count: int, seed: int = 7) -> None:

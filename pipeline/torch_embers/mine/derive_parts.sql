@@ -8,11 +8,11 @@ FROM (SELECT repo, number, fetched_at, unnest(whole) AS part FROM told_items) GR
 CREATE OR REPLACE TEMP TABLE derived_comments AS
 SELECT repo, number, comment_id, author, author_association, created_at, updated_at, body, source, fetched_at, hash AS page_id
 FROM said_comments c
-WHERE NOT EXISTS (FROM said_comments d WHERE d.deleted AND d.repo = c.repo AND d.comment_id = c.comment_id)
-  AND NOT EXISTS (FROM read_whole w WHERE w.part = 'comments' AND w.repo = c.repo AND w.number = c.number AND w.at > c.fetched_at)
+WHERE NOT EXISTS (FROM read_whole w WHERE w.part = 'comments' AND w.repo = c.repo AND w.number = c.number AND w.at > c.fetched_at)
 QUALIFY row_number() OVER (PARTITION BY repo, comment_id ORDER BY
     CASE WHEN updated_at > fetched_at AND source NOT IN ('graphql', 'rest') THEN NULL ELSE least(updated_at, fetched_at) END
-    DESC NULLS LAST, sequence DESC, hash) = 1;
+    DESC NULLS LAST, sequence DESC, hash) = 1
+    AND NOT bool_or(deleted) OVER (PARTITION BY repo, comment_id);
 
 CREATE OR REPLACE TEMP TABLE derived_events AS
 WITH alive AS (

@@ -88,7 +88,7 @@ class Reading:
     def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
         """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""
         connection.register("rejected_here", self.connection.sql("FROM rejected").to_arrow_table())
-        connection.register("came_here", self.connection.sql("FROM came").fetch_record_batch(BATCH))
+        connection.register("came_here", self.connection.sql("FROM came").to_arrow_reader(BATCH))
         connection.execute(
             "CREATE OR REPLACE TEMP TABLE came AS "
             "SELECT * REPLACE (sequence + (SELECT coalesce(max(sequence), 0) FROM raw) AS sequence) FROM came_here"

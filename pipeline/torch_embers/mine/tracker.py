@@ -486,11 +486,11 @@ def _unknown(answer: Answer) -> bool:
 
 def _is_numbered(node: object) -> bool:
     count = _of(_of(node, "comments"), "totalCount")
-    return (
+    return isinstance(node, dict) and (
         isinstance(_of(node, "number"), int)
         and isinstance(_of(node, "updatedAt"), str)
         and _of(node, "__typename") in KINDS
-        and (isinstance(count, int) or "title" in node)  # type: ignore[operator]
+        and (isinstance(count, int) or "title" in node)
     )
 
 

@@ -7,35 +7,21 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pytest
 
 from support import assert_clean_error, rows, run_embers
 from torch_embers.mine import files
-from torch_embers.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
+
+    import duckdb
 
 REPO = "pytorch/pytorch"
 NOON = "2024-01-23T12:00:00Z"
 LATER = "2024-01-23T12:30:00Z"
 AT_NOON, AT_LATER = "2024-01-23 12:00:00", "2024-01-23 12:30:00"
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        schema.make(connection, NOON, "test")
-        yield connection
-
-
-@pytest.fixture
-def connection(base: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    base.execute("BEGIN")
-    yield base
-    base.execute("ROLLBACK")
 
 
 def event(kind: str, payload: Mapping[str, Any], **changes: Any) -> dict[str, Any]:

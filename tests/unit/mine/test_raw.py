@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from torch_embers.mine import raw
 from torch_embers.mine.raw import Said, part_id
-from torch_embers.store import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 REPO = "alice/bugs"
 READ = "2026-01-01 12:00:00"
@@ -33,20 +32,6 @@ FACTS = {
     "locked": st.booleans(),
     "comments": st.integers(0, 3),
 }
-
-
-@pytest.fixture(scope="module")
-def base() -> Iterator[duckdb.DuckDBPyConnection]:
-    with duckdb.connect(config={"threads": 1}) as connection:
-        schema.make(connection, READ, "test")
-        yield connection
-
-
-@pytest.fixture
-def connection(base: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-    base.execute("BEGIN")
-    yield base
-    base.execute("ROLLBACK")
 
 
 def item(number: int = 1, at: str | None = "2025-06-01T00:00:00Z", **given: Any) -> Said:
