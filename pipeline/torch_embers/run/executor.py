@@ -1,9 +1,10 @@
 """Runs cases on builds and turns the runs into verdicts: the one way to do so, for `run` and `recheck`.
 
 Work is keyed by case, build, environment, batch and attempt. Every finished run is stored with or before its verdict,
-so an interrupted sweep goes on where it was, and asking again costs nothing. A sweep has two halves: first the
-controls, each case on one build that is known to show its bug, then the targets, whose number of runs follows from the
-control. Which worker makes which run next is the schedule's matter (``run/schedule.py``).
+so an interrupted sweep goes on where it was, and asking again costs nothing. A sweep has three parts: first runs, which
+tell what some target can test, then the controls of that, each case on one build that is known to show its bug, then
+the other runs of the targets, whose number follows from the control. Which worker makes which run next is the
+schedule's matter (``run/schedule.py``).
 """
 
 from __future__ import annotations
@@ -147,8 +148,7 @@ class Executor:
         request = replace(request, builds=[build for build in request.builds if build.identity in todo])
         if not any(todo.values()):
             return
-        cases = {batch.case.hash: batch.case for batches in todo.values() for batch in batches}
-        controls = self._controls(request, cases)
+        controls = self._controls(request, self._testable(request, todo))
         for batch in (batch for batches in todo.values() for batch in batches):
             self._plan(batch, controls)
         try:
@@ -163,6 +163,24 @@ class Executor:
 
     def _batch(self, case: Case, build: Build, number: int) -> Batch:
         return Batch(case, build, self._environments[build.identity], number)
+
+    def _testable(self, request: SweepRequest, todo: Mapping[str, Sequence[Batch]]) -> dict[str, Case]:
+        """The cases, by hash, that run on some target: a control says nothing of those that run on none.
+
+        Their first runs are stored, and count as the first of their batches.
+        """
+        found: dict[str, Case] = {}
+        for batches in todo.values():
+            firsts = []
+            for batch in batches:
+                if batch.case.hash not in found and cannot_run_here(batch.case, batch.build) is None:
+                    first = self._batch(batch.case, batch.build, batch.number)
+                    first.is_control, first.planned = True, 1  # neither injects a fault nor confirms a hit
+                    self._expect(first)
+                    firsts.append(first)
+            tried = self._run(firsts, request)
+            found |= {one.case.hash: one.case for one in tried if any(o.outcome != "cannot_run" for o in one.seen)}
+        return found
 
     def _decided_in_order(self, request: SweepRequest, todo: Mapping[str, Sequence[Batch]]) -> Iterator[Cell]:
         """Build by build. A bug that was not seen without a control waits while another build may yet show it."""
