@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
     Way = Callable[[], float]
 
@@ -302,7 +302,7 @@ def sweep(given: Given) -> Iterator[list[Comparison]]:
     """Seconds of one run, in a sweep and alone."""
     import duckdb
 
-    from torch_embers.repro import case
+    from torch_embers.cases import case
 
     cases = [one for one in case.shipped() if ended_by_themselves(one)][: given.parameters["cases"]]
     script, database = given.folder / "case.py", given.folder / "sweep.duckdb"

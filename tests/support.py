@@ -16,10 +16,10 @@ import pytest
 from hypothesis import settings
 
 from torch_embers.builds.registry import environment_text, machine_here
+from torch_embers.cases.case import Case, metadata_lines, parse
+from torch_embers.cases.shipped_verdicts import matrix
 from torch_embers.cli.entry import main
 from torch_embers.progress import Silent
-from torch_embers.repro.case import Case, metadata_lines, parse
-from torch_embers.repro.shipped_verdicts import matrix
 from torch_embers.sandbox import program
 from torch_embers.store.store import Store
 

@@ -18,9 +18,9 @@ import pyarrow as pa
 from pydantic import model_validator
 
 from torch_embers import judgements, resources, toml_models
+from torch_embers.cases import case as cases
+from torch_embers.cases import shipped_verdicts
 from torch_embers.errors import InputError
-from torch_embers.repro import case as cases
-from torch_embers.repro import shipped_verdicts
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
-from torch_embers.repro import case, case_rules, shipped_verdicts
+from torch_embers.cases import case, case_rules, shipped_verdicts
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:

@@ -37,10 +37,11 @@ from torch_embers import cli, errors, judgements
 from torch_embers.audit import advisories, ranges
 from torch_embers.cli import application
 from torch_embers.escaping import unguarded, visible
-from torch_embers.run import answers, hunt_draft, item_evidence
+from torch_embers.hunt import drafts as hunt_draft
 from torch_embers.settings import Settings
 from torch_embers.statistics.intervals import percent
 from torch_embers.store.store import Store
+from torch_embers.views import answers, item_evidence
 
 ROOT = Path(__file__).resolve().parent.parent
 QUERIES = ROOT / "docs" / "queries"
@@ -116,7 +117,7 @@ def program(*lines: str) -> None:
 
 def closable() -> None:
     """The rules of data/closable.toml in the order in which they are asked."""
-    from torch_embers.run.closable import rules
+    from torch_embers.views.closable import rules
 
     columns = [("closable", False), ("because", False)]
     show(markdown_table(columns, [(rule.closable, rule.because) for rule in rules()]))

@@ -15,10 +15,10 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from torch_embers.cases import fix_test_rules
+from torch_embers.fixtests.fix_commits import fix_commits, revision_of
 from torch_embers.link.components import Components
 from torch_embers.mine.git.gitrepo import Clone
-from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.run.fix_tests.fix_commits import fix_commits, revision_of
 from torch_embers.settings import DEFAULT_REPO
 
 FILE = Path(__file__).resolve().parent.parent / "data" / "fix_commit_facts.csv"

@@ -13,9 +13,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from torch_embers.repro import shipped_fix_tests
-from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.run.fix_tests.trial import class_tests
+from torch_embers.cases import fix_test_rules, shipped_fix_tests
+from torch_embers.fixtests.trial import class_tests
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store.store import Store
 

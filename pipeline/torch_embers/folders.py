@@ -1,11 +1,12 @@
-"""Folders that a command makes as a whole: written beside their place, and renamed when they are complete."""
+"""Folders and files that a command makes as a whole: written beside their place, and renamed when they are complete."""
 
 from __future__ import annotations
 
 import glob
+import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,23 @@ def place_of(folder: Path, option: str) -> Path:
     if place == Path.cwd() or place in Path.cwd().parents:
         raise InputError(f"{option} {folder}: the current folder cannot be replaced, name one inside it")
     return place
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(content)
+        draft.replace(path)
+    except OSError as error:
+        with suppress(OSError):  # its folder may be a file
+            draft.unlink(missing_ok=True)
+        raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
 @contextmanager

@@ -24,14 +24,14 @@ from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json
-from torch_embers.run import matrix
-from torch_embers.run.item_evidence import report_of
 from torch_embers.run.report_scripts import Told
 from torch_embers.search import command as search_command
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.timeline.item_script import of_report
 from torch_embers.timeline.stored import timeline_of
+from torch_embers.verdicts import matrix
 from torch_embers.version import __version__
+from torch_embers.views.item_evidence import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

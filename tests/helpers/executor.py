@@ -12,17 +12,17 @@ from helpers.verdicts import registered
 from support import case_of
 from torch_embers.builds.registry import Build, Registry
 from torch_embers.builds.work import Machine
+from torch_embers.cases import bank
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.run.recheck import RecheckRequest, mark_told, recheck
+from torch_embers.recheck.recheck import RecheckRequest, mark_told, recheck
 from torch_embers.store.store import Store
+from torch_embers.verdicts.executor import Executor, SweepRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from torch_embers.repro.case import Case
-    from torch_embers.run.ledger import Cell
+    from torch_embers.cases.case import Case
+    from torch_embers.verdicts.ledger import Cell
 
 BAD, GOOD, NEW = "2.0.1", "2.1.2", "2.2.2"
 FIXED = """

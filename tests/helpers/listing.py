@@ -12,9 +12,9 @@ import pytest
 from helpers.timeline_rows import CRASH, GAP, SCRIPT, VALUE, add_script, add_timeline, crashed, ended, raised
 from mini_study import insert
 from support import case_of
+from torch_embers.cases import bank
 from torch_embers.extract.script import NoScript
 from torch_embers.mine.plan import mine_catalog
-from torch_embers.repro import bank
 from torch_embers.store.store import Store
 
 JSON_KEYS = Path(__file__).resolve().parents[2] / "docs" / "json-keys.csv"

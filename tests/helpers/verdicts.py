@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from support import fake_python
 from torch_embers.builds.registry import Build, Registry
-from torch_embers.run.ledger import Cell
-from torch_embers.run.verdict import Control, Decision
+from torch_embers.verdicts.ledger import Cell
+from torch_embers.verdicts.verdict import Control, Decision
 
 if TYPE_CHECKING:
-    from torch_embers.repro.case import Case
-    from torch_embers.run.verdict import Verdict
+    from torch_embers.cases.case import Case
+    from torch_embers.verdicts.verdict import Verdict
 
 NONE = Control()
 

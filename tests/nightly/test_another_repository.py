@@ -18,9 +18,9 @@ from torch_embers.mine import plan
 from torch_embers.mine.options import Request
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
-from torch_embers.run import shipped
 from torch_embers.store.store import Store
 from torch_embers.study import census, command
+from torch_embers.verdicts import shipped
 
 if TYPE_CHECKING:
     from pathlib import Path

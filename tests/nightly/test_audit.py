@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from support import run_embers
 from torch_embers.audit import command, formats, known
+from torch_embers.cases import shipped_verdicts
 from torch_embers.cli import app
-from torch_embers.repro import shipped_verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable

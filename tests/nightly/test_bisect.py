@@ -22,21 +22,21 @@ import pytest
 from helpers.gitlog import Repository
 from helpers.verdicts import registered
 from support import assert_clean_error, case_of, eventually, fake_python, rows, run_embers
+from torch_embers.bisect import command as bisecting
+from torch_embers.bisect import measuring, nightly, report, rules, sessions
+from torch_embers.bisect.build_list import BuildList
+from torch_embers.bisect.commits import CommitRange, commit_range
+from torch_embers.bisect.places import Place
+from torch_embers.bisect.replies import NOT_INSTALLED
+from torch_embers.bisect.request import BisectRequest
+from torch_embers.bisect.search import Reply
+from torch_embers.bisect.sources import Sources
 from torch_embers.builds import install
 from torch_embers.builds.registry import Build, BuildError, Registry
+from torch_embers.cases import bank
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import measuring, nightly, report, rules, sessions
-from torch_embers.run.bisect.build_list import BuildList
-from torch_embers.run.bisect.commits import CommitRange, commit_range
-from torch_embers.run.bisect.places import Place
-from torch_embers.run.bisect.replies import NOT_INSTALLED
-from torch_embers.run.bisect.request import BisectRequest
-from torch_embers.run.bisect.search import Reply
-from torch_embers.run.bisect.sources import Sources
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 

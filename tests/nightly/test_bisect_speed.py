@@ -10,14 +10,15 @@ import pytest
 from helpers.gitlog import Repository
 from helpers.verdicts import registered
 from support import case_of, rows
+from torch_embers.bisect import command as bisecting
+from torch_embers.bisect import report, speed
+from torch_embers.bisect.request import BisectRequest
 from torch_embers.builds.registry import Registry
+from torch_embers.cases.case import shipped
 from torch_embers.errors import InputError
+from torch_embers.perf import measure as perf
+from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
-from torch_embers.repro.case import shipped
-from torch_embers.run import perf, perf_cases
-from torch_embers.run.bisect import command as bisecting
-from torch_embers.run.bisect import report, speed
-from torch_embers.run.bisect.request import BisectRequest
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
 

@@ -14,8 +14,8 @@ from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, stubs
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, look
+from torch_embers.cli import print_runs as show
 from torch_embers.progress import Silent
-from torch_embers.run import show
 
 if TYPE_CHECKING:
     from pathlib import Path

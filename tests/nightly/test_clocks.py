@@ -12,9 +12,9 @@ import pytest
 from mines import REPO, mined, stored
 from support import rows, snapshot
 from torch_embers.mine import plan
-from torch_embers.run import shipped
 from torch_embers.store.store import Store
 from torch_embers.study import samples
+from torch_embers.verdicts import shipped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,11 +17,11 @@ from raylets import nodes_of
 from support import Recorded, assert_clean_error, case_of, case_text, rows, run_embers
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Shard
+from torch_embers.cases import bank
+from torch_embers.cases.case import parse
 from torch_embers.errors import ClusterError
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.repro.case import parse
-from torch_embers.run import command
+from torch_embers.run import cases as command
 from torch_embers.sandbox.proof import GUARANTEES
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
@@ -29,7 +29,7 @@ from torch_embers.store.store import Store
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
 VERSIONS = BAD, GOOD = ("2.0.1", "2.1.2")
 FADES = """

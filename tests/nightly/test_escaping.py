@@ -13,7 +13,7 @@ from helpers.escaping import EVIL, NOT_STORED, NUMBER, REPO, assert_harmless_mar
 from mini_study import insert
 from support import case_of, run_embers
 from torch_embers import escaping
-from torch_embers.repro import bank
+from torch_embers.cases import bank
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ import pytest
 
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import assert_snapshot, rows
+from torch_embers.cases import bank, shipped_verdicts
 from torch_embers.progress import Silent
-from torch_embers.repro import bank, shipped_verdicts
-from torch_embers.run import recheck as rechecking
-from torch_embers.run.status import tracked_items
+from torch_embers.recheck import recheck as rechecking
 from torch_embers.store.store import Store
+from torch_embers.verdicts.status import tracked_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from torch_embers.repro.case import Case
-    from torch_embers.run.ledger import Cell
+    from torch_embers.cases.case import Case
+    from torch_embers.verdicts.ledger import Cell
 
 Verdicts = dict[tuple[str, str], Any]
 """Verdict by case and release."""

@@ -27,10 +27,10 @@ from support import case_of, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.builds.work import Machine
 from torch_embers.progress import Silent
-from torch_embers.run import schedule
-from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.run.matrix import entries
 from torch_embers.sandbox.runner import drive
+from torch_embers.verdicts import schedule
+from torch_embers.verdicts.executor import Executor, SweepRequest
+from torch_embers.verdicts.matrix import entries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

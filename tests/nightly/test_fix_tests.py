@@ -13,28 +13,28 @@ import pytest
 from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
+from torch_embers.cases import bank, shipped_fix_tests
 from torch_embers.errors import InputError
+from torch_embers.fixtests import link, trial
+from torch_embers.fixtests.fix_commits import contents, fix_commits, revision_of
+from torch_embers.fixtests.link import link_fix_tests
+from torch_embers.fixtests.report import yield_of
+from torch_embers.fixtests.trial import class_tests
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
-from torch_embers.repro import bank, shipped_fix_tests
-from torch_embers.run.batch import PROFILES
-from torch_embers.run.fix_tests import link, trial
-from torch_embers.run.fix_tests.fix_commits import contents, fix_commits, revision_of
-from torch_embers.run.fix_tests.link import link_fix_tests
-from torch_embers.run.fix_tests.report import yield_of
-from torch_embers.run.fix_tests.trial import class_tests
-from torch_embers.run.item_evidence import report_of
-from torch_embers.run.item_report import headline
-from torch_embers.run.status import Tracked, statuses_of
 from torch_embers.store.store import Store
+from torch_embers.verdicts.batch import PROFILES
+from torch_embers.verdicts.status import Tracked, statuses_of
+from torch_embers.views.item_evidence import report_of
+from torch_embers.views.item_report import headline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from helpers.gitlog import Repository
-    from torch_embers.repro.case import Case
-    from torch_embers.run.fix_tests.link import LinkedTests
+    from torch_embers.cases.case import Case
+    from torch_embers.fixtests.link import LinkedTests
 
 
 def linked(clone: Repository, store: Store, **more: str) -> LinkedTests:

@@ -16,11 +16,11 @@ from helpers.listing import (
     store,  # noqa: F401 - fixtures
 )
 from support import run_embers
-from torch_embers.run.item_verdict import item_verdict
-from torch_embers.run.matrix import entries
 from torch_embers.store import show
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.store.store import Store
+from torch_embers.verdicts.item_verdict import item_verdict
+from torch_embers.verdicts.matrix import entries
 
 if TYPE_CHECKING:
     from pathlib import Path

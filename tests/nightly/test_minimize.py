@@ -15,12 +15,13 @@ import pytest
 from helpers.timeline_rows import REPO, crashed, put
 from support import fake_python, rows
 from torch_embers.builds.registry import Registry
+from torch_embers.cases import bank
 from torch_embers.extract.script import Script
+from torch_embers.minimize import reduction
+from torch_embers.minimize import sweep as reduction_sweep
+from torch_embers.minimize.minimize import MinimizeError
+from torch_embers.minimize.reduction import reduce_on
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.repro.minimize import MinimizeError
-from torch_embers.run import reduction, reduction_sweep
-from torch_embers.run.reduction import reduce_on
 from torch_embers.store.store import Store
 from torch_embers.timeline.item_script import ItemScript
 
@@ -126,7 +127,7 @@ import threading
 
 sys.path[:0] = {paths!r}
 from torch_embers.cli import entry
-from torch_embers.run import reduction
+from torch_embers.minimize import reduction
 
 run = reduction.Trial._run
 count = 0
@@ -191,7 +192,7 @@ def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
     build: Any = SimpleNamespace(identity="2.5.1@x", name="2.5.1", using=using, installed=list)
     monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [build])
     monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
-    monkeypatch.setattr("torch_embers.run.reduction.reduce_on", reduce)
+    monkeypatch.setattr("torch_embers.minimize.reduction.reduce_on", reduce)
     _, reached = sweep(store, build)
     assert [one.detail for one in reached if one.result == "not_kept"] == ["not kept: #3: no time was left"]
     tried.clear()

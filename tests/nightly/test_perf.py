@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from support import eventually
+from torch_embers.perf import command as perf_command
+from torch_embers.perf import measure as perf
+from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
-from torch_embers.run import perf, perf_cases, perf_command
 
 LIMITS = perf.Rules.load().limits
 

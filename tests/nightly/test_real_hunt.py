@@ -5,8 +5,8 @@ import pytest
 from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.builds.work import Machine
-from torch_embers.run import hunt
-from torch_embers.run.hunt_known import is_known
+from torch_embers.hunt import sweep as hunt
+from torch_embers.hunt.known import is_known
 
 
 @pytest.mark.serial

@@ -20,7 +20,7 @@ from helpers.verdicts import registered
 from support import Ended, assert_clean_error, fake_python, rows
 from torch_embers.atom_output import SPACE
 from torch_embers.builds.registry import Registry
-from torch_embers.repro import bank
+from torch_embers.cases import bank
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ from pathlib import Path
 sys.path[:0] = {paths!r}
 from helpers.executor import BAD, GOOD, NEW, fixed_case
 from torch_embers.cli import entry
-from torch_embers.run import command
+from torch_embers.recheck import command
 
 command.shipped.load = lambda _: 0
 command.bank.load = lambda *_: [fixed_case((BAD, GOOD, NEW), known_bad=[BAD], relation="same")]
@@ -229,7 +229,7 @@ def test_a_change_that_a_full_disk_kept_from_being_told_is_told_by_the_next_run(
 def test_a_database_that_may_not_grow_is_one_line_and_the_next_run_tells_all(home: Path, at: Path) -> None:
     limit = """
 import resource
-from torch_embers.run import recheck as rechecking
+from torch_embers.recheck import recheck as rechecking
 
 write = rechecking._write
 

@@ -30,9 +30,9 @@ from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read
 from torch_embers.report.tables import TYPES
-from torch_embers.run import answers, paste
-from torch_embers.run.item_evidence import answered, report_of
 from torch_embers.store.store import Store
+from torch_embers.views import answers, paste
+from torch_embers.views.item_evidence import answered, report_of
 
 
 @pytest.fixture(scope="module")

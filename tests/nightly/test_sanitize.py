@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 from typer.testing import CliRunner
 
 from torch_embers.cli import app
-from torch_embers.run import sanitize
+from torch_embers.hunt import sanitize
 
 ADAM = """
 import sys, torch

@@ -14,14 +14,14 @@ from helpers.verdicts import registered
 from support import assert_clean_error, case_of, rows, run_embers
 from torch_embers.builds.registry import placed_here
 from torch_embers.builds.work import note_builds
+from torch_embers.cases import bank, case, shipped_verdicts
 from torch_embers.escaping import unguarded
 from torch_embers.mine.plan import mine_catalog
-from torch_embers.repro import bank, case, shipped_verdicts
-from torch_embers.run import matrix, shipped, shipped_mark
-from torch_embers.run.item_evidence import report_of
-from torch_embers.run.ledger import Ledger
 from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.store.store import Store
+from torch_embers.verdicts import matrix, shipped, shipped_mark
+from torch_embers.verdicts.ledger import Ledger
+from torch_embers.views.item_evidence import report_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support import is_measured_here
-from torch_embers.run import hunt_draft
+from torch_embers.hunt import drafts as hunt_draft
 
 NEWEST = os.environ.get("EMBERS_NEWEST_PYTHON")
 RUN = """

@@ -30,18 +30,18 @@ from helpers.executor import (  # noqa: F401 - fixtures
 from support import case_of, eventually, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine
+from torch_embers.cases import bank
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.run import ledger
-from torch_embers.run import recheck as rechecking
-from torch_embers.run.executor import Executor, SweepRequest
-from torch_embers.run.ledger import Ledger
-from torch_embers.run.matrix import as_csv, as_json_lines, as_junit, changes, entries
-from torch_embers.run.reports import as_table, exit_code, markdown
+from torch_embers.recheck import recheck as rechecking
+from torch_embers.recheck.reports import as_table, exit_code, markdown
 from torch_embers.store.store import Store
+from torch_embers.verdicts import ledger
+from torch_embers.verdicts.executor import Executor, SweepRequest
+from torch_embers.verdicts.ledger import Ledger
+from torch_embers.verdicts.matrix import as_csv, as_json_lines, as_junit, changes, entries
 
 if TYPE_CHECKING:
-    from torch_embers.run.batch import Batch
+    from torch_embers.verdicts.batch import Batch
 
 
 # ---- verdicts ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from torch_embers.extract.script import Script
 from torch_embers.normalize import now_utc
 from torch_embers.progress import Silent
 from torch_embers.run import state
-from torch_embers.run.command import RunRequest
+from torch_embers.run.cases import RunRequest
 from torch_embers.run.report_scripts import run_reports, summary
 from torch_embers.settings import Settings
 from torch_embers.store import rows as stored_rows

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from support import assert_clean_error, run_embers
 from torch_embers.audit import advisories, osv, ranges
 from torch_embers.audit.advisories import Advisory, Executed, Published
+from torch_embers.cases import case as cases
 from torch_embers.cli import app
-from torch_embers.repro import case as cases
 
 FROM: Any = {"database": "PyPA", "source": "https://example.org/advisory", "day": date(2026, 1, 2)}
 ADVISORY = Advisory(

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from torch_embers.audit import command, formats, ignores, known
 from torch_embers.audit.facts import shown_in
 from torch_embers.builds import releases
+from torch_embers.cases import shipped_verdicts
+from torch_embers.cases.case import shipped
 from torch_embers.errors import InputError
-from torch_embers.repro import shipped_verdicts
-from torch_embers.repro.case import shipped
-from torch_embers.repro.torch_names import spellings, uses_of
+from torch_embers.torch_names import spellings, uses_of
 
 known_once = functools.cache(known.known_on)
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from helpers.verdicts import build_of
 from support import case_of
-from torch_embers.run.bisect import measuring, nightly, rules, subjects
-from torch_embers.run.bisect.commits import Landed, operator_words, ranked, words_of
-from torch_embers.run.bisect.places import Place, place_of, releases
-from torch_embers.run.bisect.replies import NOT_INSTALLED
-from torch_embers.run.bisect.request import BisectRequest
-from torch_embers.run.bisect.search import Reply
-from torch_embers.run.bisect.sources import Sources
-from torch_embers.run.bisect.subjects import subject_of
-from torch_embers.run.verdict import Control, Observation
+from torch_embers.bisect import measuring, nightly, rules, subjects
+from torch_embers.bisect.commits import Landed, operator_words, ranked, words_of
+from torch_embers.bisect.places import Place, place_of, releases
+from torch_embers.bisect.replies import NOT_INSTALLED
+from torch_embers.bisect.request import BisectRequest
+from torch_embers.bisect.search import Reply
+from torch_embers.bisect.sources import Sources
+from torch_embers.bisect.subjects import subject_of
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
+from torch_embers.verdicts.verdict import Control, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

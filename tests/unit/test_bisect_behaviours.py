@@ -12,13 +12,13 @@ import pytest
 from helpers.timeline_rows import SCRIPT, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import assert_clean_error, run_embers
+from torch_embers.bisect.behaviours import Compared, Side, Sides, sides_of
+from torch_embers.bisect.report import Words, sentence
+from torch_embers.bisect.request import BisectRequest
+from torch_embers.bisect.rules import load
+from torch_embers.bisect.search import search
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
-from torch_embers.run.bisect.behaviours import Compared, Side, Sides, sides_of
-from torch_embers.run.bisect.report import Words, sentence
-from torch_embers.run.bisect.request import BisectRequest
-from torch_embers.run.bisect.rules import load
-from torch_embers.run.bisect.search import search
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.store.store import Store
 from torch_embers.timeline.item_script import ItemScript
@@ -124,7 +124,7 @@ def test_a_run_that_both_sides_can_show_shows_nothing_of_the_bad_one() -> None:
 
 
 def test_the_answer_speaks_of_the_behaviour(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_embers.run.bisect.search import Reply
+    from torch_embers.bisect.search import Reply
 
     def ask(place: int, /, *, fresh: bool = False) -> Reply:
         return Reply("yes" if place < 2 else "no", int(place < 2), 1)

@@ -12,25 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.verdicts import decision_of
+from torch_embers.bisect import report, speed
+from torch_embers.bisect import rules as bisect_rules
+from torch_embers.bisect.measuring import doubted
+from torch_embers.bisect.places import Place
+from torch_embers.bisect.replies import NOT_INSTALLED, is_unconfirmed, missed, needs_larger_control, pooled, reply_of
+from torch_embers.bisect.search import Answer, History, Reply, merged, search
 from torch_embers.oracles import timing
-from torch_embers.run.bisect import report, speed
-from torch_embers.run.bisect import rules as bisect_rules
-from torch_embers.run.bisect.measuring import doubted
-from torch_embers.run.bisect.places import Place
-from torch_embers.run.bisect.replies import (
-    NOT_INSTALLED,
-    is_unconfirmed,
-    missed,
-    needs_larger_control,
-    pooled,
-    reply_of,
-)
-from torch_embers.run.bisect.search import Answer, History, Reply, merged, search
-from torch_embers.run.verdict import (
-    VERDICTS,
-    Control,
-)
 from torch_embers.statistics.absence import Rules
+from torch_embers.verdicts.verdict import VERDICTS, Control
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,8 +19,8 @@ from support import Recorded
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, pins, stubs
 from torch_embers.builds.registry import PARTIAL, Build, BuildError, processor_of
+from torch_embers.cases import shipped_verdicts
 from torch_embers.progress import Silent
-from torch_embers.repro import shipped_verdicts
 from torch_embers.sandbox.inside.facts import _capability
 
 

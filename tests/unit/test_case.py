@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from support import CASE_CODE, case_of, case_text, example_count
 from torch_embers import judgements
-from torch_embers.repro import case as cases
-from torch_embers.repro.case import CaseError, load, metadata_lines, parse, shipped
+from torch_embers.cases import case as cases
+from torch_embers.cases.case import CaseError, load, metadata_lines, parse, shipped
 from unit.test_catalog import CITED
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A case injects its fault behind the call under test, and takes refusals by their words: repro/case_rules.py."""
+"""A case injects its fault behind the call under test, and takes refusals by their words: cases/case_rules.py."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 import support
 from support import case_of, case_text
-from torch_embers.repro import bank
-from torch_embers.repro import case as cases
-from torch_embers.repro.case_rules import breaches, needless
+from torch_embers.cases import bank
+from torch_embers.cases import case as cases
+from torch_embers.cases.case_rules import breaches, needless
 
 if TYPE_CHECKING:
     from pathlib import Path

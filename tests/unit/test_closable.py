@@ -16,17 +16,17 @@ from markdown_it import MarkdownIt
 from helpers.escaping import assert_harmless_markdown
 from helpers.timeline_rows import CRASH, GAP, REPO, SCRIPT, add_timeline, crashed, ended, put, raised
 from support import assert_clean_error, assert_snapshot, run_embers
+from torch_embers.cases import shipped_verdicts
+from torch_embers.cases.case import shipped
 from torch_embers.extract.script import Change, Script
 from torch_embers.judgements import Reading, readings_of
-from torch_embers.repro import shipped_verdicts
-from torch_embers.repro.case import shipped
-from torch_embers.run import closable, paste
-from torch_embers.run.item_evidence import answered, report_of
-from torch_embers.run.item_report import ItemReport
-from torch_embers.run.matrix import Entry
-from torch_embers.run.script import script_of
 from torch_embers.store.store import Store
 from torch_embers.timeline.model import Timeline
+from torch_embers.verdicts.matrix import Entry
+from torch_embers.verdicts.script_excerpt import script_of
+from torch_embers.views import closable, paste
+from torch_embers.views.item_evidence import answered, report_of
+from torch_embers.views.item_report import ItemReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

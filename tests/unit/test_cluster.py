@@ -16,18 +16,19 @@ from support import case_of, case_text, rows
 from torch_embers import packages, resources
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine, Shard
+from torch_embers.cases.case import parse
 from torch_embers.errors import InputError, MissingPackageError
 from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
-from torch_embers.repro.case import parse
-from torch_embers.run import command, node, state
-from torch_embers.run.executor import SweepRequest
+from torch_embers.run import cases as command
+from torch_embers.run import node, state
 from torch_embers.run.node import Facts, SweepPlan
-from torch_embers.run.watched import Watched, _keep
+from torch_embers.run.oracles import Watched, _keep
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
 from torch_embers.store.rows import append, append_numbered
 from torch_embers.store.store import Store
+from torch_embers.verdicts.executor import SweepRequest
 
 BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")

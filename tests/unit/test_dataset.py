@@ -28,9 +28,9 @@ from torch_embers import escaping
 from torch_embers.dataset import definitions, describe, encode, publish, sheets
 from torch_embers.errors import InputError, StoreMissingError, StoreVersionError
 from torch_embers.link import relations
-from torch_embers.run.status import STATUSES
-from torch_embers.run.verdict import VERDICTS
 from torch_embers.store.store import Store
+from torch_embers.verdicts.status import STATUSES
+from torch_embers.verdicts.verdict import VERDICTS
 from torch_embers.version import __version__
 
 # ---- what may be published -----------------------------------------------------------------------------------------

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import support
 from documented import DOCS, INLINE, PAGES, ROOT, examples, parse, unknown
 from torch_embers import errors
-from torch_embers.run.reports import NEWS
-from torch_embers.run.status import STATUSES
-from torch_embers.run.verdict import OUTCOMES, VERDICTS
+from torch_embers.recheck.reports import NEWS
 from torch_embers.sandbox.doctor import GUARANTEES
+from torch_embers.verdicts.status import STATUSES
+from torch_embers.verdicts.verdict import OUTCOMES, VERDICTS
 
 if TYPE_CHECKING:
     import pytest

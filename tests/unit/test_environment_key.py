@@ -13,15 +13,16 @@ import pytest
 from helpers.verdicts import build_of
 from support import case_of, rows
 from torch_embers.builds.registry import Placed, environment_key, environment_of
+from torch_embers.cases import bank
+from torch_embers.cases.case import shipped
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
-from torch_embers.repro import bank
-from torch_embers.repro.case import shipped
-from torch_embers.run import executor, state
-from torch_embers.run.ledger import Ledger
-from torch_embers.run.recheck import RecheckRequest, recheck
+from torch_embers.recheck.recheck import RecheckRequest, recheck
+from torch_embers.run import state
 from torch_embers.store import schema
 from torch_embers.store.store import Store
+from torch_embers.verdicts import executor
+from torch_embers.verdicts.ledger import Ledger
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,10 +16,10 @@ from helpers.escaping import EVIL, NOT_STORED, NUMBER, REPO, assert_harmless_mar
 from torch_embers import escaping
 from torch_embers.cli.log import VisibleFormatter
 from torch_embers.console import stderr, stdout, table
-from torch_embers.run import reports
-from torch_embers.run.recheck import Change, Recheck
-from torch_embers.run.script import script_of
+from torch_embers.recheck import reports
+from torch_embers.recheck.recheck import Change, Recheck
 from torch_embers.study import files
+from torch_embers.verdicts.script_excerpt import script_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

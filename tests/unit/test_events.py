@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import rows
 from torch_embers.atom_output import SPACE, Announced
+from torch_embers.cases.case import shipped
+from torch_embers.cli import print_runs as show
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.repro.case import shipped
-from torch_embers.run import command, notices, reports, show, state
-from torch_embers.run.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
-from torch_embers.run.recheck import Change, Kept, Recheck
-from torch_embers.run.status import STATUSES
-from torch_embers.run.verdict import Control
+from torch_embers.recheck import command, notices, reports
+from torch_embers.recheck.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
+from torch_embers.recheck.recheck import Change, Kept, Recheck
+from torch_embers.run import state
 from torch_embers.settings import Settings
 from torch_embers.store.rows import append
 from torch_embers.store.store import Store
+from torch_embers.verdicts.status import STATUSES
+from torch_embers.verdicts.verdict import Control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

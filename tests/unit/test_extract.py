@@ -16,8 +16,8 @@ from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.syntax import try_parse
 from torch_embers.progress import Silent
-from torch_embers.run.item_evidence import report_of
 from torch_embers.store.store import Store
+from torch_embers.views.item_evidence import report_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_embers.run.fix_tests.alive import ShownIssue, alive
+from torch_embers.fixtests.alive import ShownIssue, alive
 
 
 def shown(number: int, failed: str = "", passed: str = "2.0.1 2.1.2") -> ShownIssue:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.doubts import FixTest, doubt
-from torch_embers.repro.fix_tests.failing_line import changed_lines, failing_line, may_show_change
-from torch_embers.run.fix_tests.alive import shows_bug
-from torch_embers.run.fix_tests.classes import TestClass as ClassOfTest
-from torch_embers.run.fix_tests.classes import Trial, with_doubt
+from torch_embers.cases import fix_test_rules
+from torch_embers.fixtests.alive import shows_bug
+from torch_embers.fixtests.classes import TestClass as ClassOfTest
+from torch_embers.fixtests.classes import Trial, with_doubt
+from torch_embers.fixtests.doubts import FixTest, doubt
+from torch_embers.fixtests.failing_line import changed_lines, failing_line, may_show_change
 
 if TYPE_CHECKING:
     from torch_embers.judgements import FixTestAnswer

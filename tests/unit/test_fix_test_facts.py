@@ -7,11 +7,10 @@ from functools import cache
 from typing import Any
 
 from torch_embers import resources
+from torch_embers.cases import fix_test_rules, shipped_fix_tests
+from torch_embers.fixtests.classes import Trial, classify
+from torch_embers.fixtests.first_release import Cut, first_by_cut
 from torch_embers.judgements import fix_test_answers
-from torch_embers.repro import shipped_fix_tests
-from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.run.fix_tests.classes import Trial, classify
-from torch_embers.run.fix_tests.first_release import Cut, first_by_cut
 from torch_embers.study import facts as study_facts
 
 

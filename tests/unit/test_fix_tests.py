@@ -14,26 +14,26 @@ import pytest
 
 from helpers.fix_tests import ADDED, FILE, REPO, clone, fixing  # noqa: F401 - fixtures
 from helpers.gitlog import Repository
+from torch_embers.cases import fix_test_rules
 from torch_embers.errors import InputError
+from torch_embers.fixtests import link
+from torch_embers.fixtests.cases import FileOfTests, case_of, scripts_of_commit
+from torch_embers.fixtests.cases import TestFound as FoundTest
+from torch_embers.fixtests.changed import changed_tests
+from torch_embers.fixtests.classes import Trial, classify, reason_of
+from torch_embers.fixtests.closure import RefusedError
+from torch_embers.fixtests.first_release import Cut, FirstReleases
+from torch_embers.fixtests.fix_commits import FixCommit, files_at, fix_commits, revision_of
+from torch_embers.fixtests.fix_commits import TestFile as ChangedFile
+from torch_embers.fixtests.later import known_tests
+from torch_embers.fixtests.outline import read
+from torch_embers.fixtests.script import TestScript as ScriptOfTest
+from torch_embers.fixtests.script import make_script
+from torch_embers.fixtests.versions import outlines
 from torch_embers.mine.git.gitrepo import Clone
-from torch_embers.repro.fix_tests import rules as fix_test_rules
-from torch_embers.repro.fix_tests.cases import FileOfTests, case_of, scripts_of_commit
-from torch_embers.repro.fix_tests.cases import TestFound as FoundTest
-from torch_embers.repro.fix_tests.changed import changed_tests
-from torch_embers.repro.fix_tests.closure import RefusedError
-from torch_embers.repro.fix_tests.outline import read
-from torch_embers.repro.fix_tests.script import TestScript as ScriptOfTest
-from torch_embers.repro.fix_tests.script import make_script
-from torch_embers.repro.fix_tests.versions import outlines
-from torch_embers.run.fix_tests import link
-from torch_embers.run.fix_tests.classes import Trial, classify, reason_of
-from torch_embers.run.fix_tests.first_release import Cut, FirstReleases
-from torch_embers.run.fix_tests.fix_commits import FixCommit, files_at, fix_commits, revision_of
-from torch_embers.run.fix_tests.fix_commits import TestFile as ChangedFile
-from torch_embers.run.fix_tests.later import known_tests
 
 if TYPE_CHECKING:
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
 
 def script(text: str, owner: str = "TestThing", test: str = "test_new") -> str:

@@ -12,13 +12,17 @@ from torch_embers import toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Shard
 from torch_embers.errors import InputError, SandboxError
+from torch_embers.hunt import command as hunt_command
+from torch_embers.hunt import drafts as hunt_draft
+from torch_embers.hunt import groups as hunt_groups
+from torch_embers.hunt import rows as hunt_rows
+from torch_embers.hunt import sweep as hunt
+from torch_embers.hunt.known import Known, is_known
+from torch_embers.hunt.rows import Crash, Hunted, Journal
 from torch_embers.oracles import cells
 from torch_embers.oracles.cells import ANY, Cell
 from torch_embers.oracles.finding import Difference, Finding
 from torch_embers.resources import data_file
-from torch_embers.run import hunt, hunt_command, hunt_draft, hunt_groups, hunt_rows
-from torch_embers.run.hunt_known import Known, is_known
-from torch_embers.run.hunt_rows import Crash, Hunted, Journal
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt, RunResult
 

@@ -22,22 +22,22 @@ from torch_embers import console
 from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats as audit_formats
+from torch_embers.bisect import report as bisection_report
 from torch_embers.builds.registry import Build
+from torch_embers.fixtests.report import Yield
+from torch_embers.hunt.sweep import Hunted
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
+from torch_embers.perf.measure import Timed
+from torch_embers.recheck import release, reports
 from torch_embers.report.command import Reported
 from torch_embers.research.silent_census import Counted
 from torch_embers.research.skips import Entry
-from torch_embers.run import release, reports
-from torch_embers.run.bisect import report as bisection_report
-from torch_embers.run.fix_tests.report import Yield
-from torch_embers.run.hunt import Hunted
-from torch_embers.run.ledger import Cell
-from torch_embers.run.perf import Timed
-from torch_embers.run.watched import Watched
+from torch_embers.run.oracles import Watched
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.study import command as study_command
+from torch_embers.verdicts.ledger import Cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

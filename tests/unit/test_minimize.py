@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from helpers.timeline_rows import crashed, ended, put
 from support import assert_clean_error, example_count, run_embers
+from torch_embers.cli.print_runs import print_reduction
 from torch_embers.extract.script import Script
-from torch_embers.repro.minimize import Minimized, MinimizeError, minimize
-from torch_embers.repro.shortcuts import invents
-from torch_embers.repro.shrink import PASSES, apply
-from torch_embers.run.reduction import PassingError, Reduction, Trial, sides_of
-from torch_embers.run.show import print_reduction
+from torch_embers.minimize.minimize import Minimized, MinimizeError, minimize
+from torch_embers.minimize.reduction import PassingError, Reduction, Trial, sides_of
+from torch_embers.minimize.shortcuts import invents
+from torch_embers.minimize.shrink import PASSES, apply
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.timeline.item_script import ItemScript
 from torch_embers.timeline.model import Segment, Timeline

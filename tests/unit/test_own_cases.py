@@ -15,18 +15,19 @@ from helpers.verdicts import build_of, cell_of, decision_of
 from support import Recorded, case_of, case_text
 from torch_embers.builds import work
 from torch_embers.builds.registry import Registry
+from torch_embers.cases import bank
+from torch_embers.cases.case import shipped
 from torch_embers.cli.runs import run
 from torch_embers.errors import InputError, StoreMissingError
 from torch_embers.progress_bar import ProgressBar
-from torch_embers.repro import bank
-from torch_embers.repro.case import shipped
-from torch_embers.run import command, reports
-from torch_embers.run.item_report import ItemReport, headline
-from torch_embers.run.matrix import Entry, as_junit, changes, preferred
-from torch_embers.run.recheck import Recheck
+from torch_embers.recheck import reports
+from torch_embers.recheck.recheck import Recheck
+from torch_embers.run import cases as command
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE, REVIEWED
 from torch_embers.sandbox.proof import GUARANTEES, Proof
+from torch_embers.verdicts.matrix import Entry, as_junit, changes, preferred
+from torch_embers.views.item_report import ItemReport, headline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_embers.cases.case import shipped
 from torch_embers.errors import InputError
 from torch_embers.oracles import counters, timing
+from torch_embers.perf import command as perf_command
+from torch_embers.perf import measure as perf
+from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
-from torch_embers.repro.case import shipped
-from torch_embers.run import perf, perf_cases, perf_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,18 +11,19 @@ import pytest
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import assert_clean_error, assert_snapshot, case_of, fake_python, run_embers
 from torch_embers.builds.registry import BuildError, Registry
+from torch_embers.perf import measure as perf
 from torch_embers.progress import Silent
-from torch_embers.run import perf, release
-from torch_embers.run.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
-from torch_embers.run.verdict import VERDICTS, Control
+from torch_embers.recheck import release
+from torch_embers.recheck.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
 from torch_embers.store.store import Store
+from torch_embers.verdicts.verdict import VERDICTS, Control
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.builds.registry import Build
-    from torch_embers.run.ledger import Cell
-    from torch_embers.run.verdict import Verdict
+    from torch_embers.verdicts.ledger import Cell
+    from torch_embers.verdicts.verdict import Verdict
 
 OLD, NEW = build_of("2.14.1"), build_of("2.15.0")
 

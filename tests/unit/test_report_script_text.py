@@ -10,7 +10,7 @@ from helpers.listing import store  # noqa: F401 - a fixture
 from helpers.timeline_rows import CRASH, SCRIPT, ended, raised
 from support import assert_clean_error, run_embers
 from torch_embers.extract.script import Change
-from torch_embers.run.report_script_text import SHOWN_CHANGES, changes, last_change
+from torch_embers.views.script_text import SHOWN_CHANGES, changes, last_change
 
 if TYPE_CHECKING:
     from torch_embers.store.store import Store

@@ -12,11 +12,11 @@ import pytest
 from helpers.timeline_rows import GAP, SCRIPT, crashed, ended, raised
 from torch_embers.report import rules
 from torch_embers.report.facts import Facts
-from torch_embers.run import answers
-from torch_embers.run.closable import Answer
-from torch_embers.run.item_report import ItemReport
-from torch_embers.run.matrix import Entry
 from torch_embers.timeline.model import Timeline
+from torch_embers.verdicts.matrix import Entry
+from torch_embers.views import answers
+from torch_embers.views.closable import Answer
+from torch_embers.views.item_report import ItemReport
 
 VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
 LETTERS = {"Y": "occurs", "n": "absent", "o": "not_seen", "-": "untestable"}

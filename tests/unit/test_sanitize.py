@@ -8,9 +8,9 @@ pytest.importorskip("torch")
 
 
 from torch_embers.errors import InputError
+from torch_embers.hunt import sanitize
 from torch_embers.oracles import attach
 from torch_embers.oracles.finding import Finding
-from torch_embers.run import sanitize
 
 
 def test_places_that_cannot_be_written_are_refused_before_the_script_runs(tmp_path):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from helpers.verdicts import build_of
 from support import case_of
-from torch_embers.run import schedule
-from torch_embers.run.batch import Batch
-from torch_embers.run.schedule import Course, Schedule
-from torch_embers.run.verdict import Control
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.statistics.absence import Rules
+from torch_embers.verdicts import schedule
+from torch_embers.verdicts.batch import Batch
+from torch_embers.verdicts.schedule import Course, Schedule
+from torch_embers.verdicts.verdict import Control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from torch_embers.escaping import markdown_block
-from torch_embers.run.script import SHOWN_LINES, script_of
+from torch_embers.verdicts.script_excerpt import SHOWN_LINES, script_of
 
 HEADER = '# /// script\n# dependencies = ["torch"]\n# ///\n'
 

@@ -14,9 +14,10 @@ from support import rows
 from torch_embers.builds.registry import Placed
 from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
-from torch_embers.run import executor, notices, reports, script_status
-from torch_embers.run.recheck import Recheck, RecheckRequest, mark_told, recheck
+from torch_embers.recheck import notices, reports
+from torch_embers.recheck.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.store.store import Store
+from torch_embers.verdicts import executor, script_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

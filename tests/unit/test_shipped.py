@@ -14,13 +14,15 @@ from packaging.version import Version
 
 from support import case_of, rows
 from torch_embers import resources
+from torch_embers.cases import case, shipped_verdicts
+from torch_embers.cli import print_runs as show
 from torch_embers.errors import InputError, StoreBusyError
-from torch_embers.repro import case, shipped_verdicts
-from torch_embers.run import command, shipped_mark, show
-from torch_embers.run.matrix import Entry, as_csv
 from torch_embers.store import lock
 from torch_embers.store.status import status
 from torch_embers.store.store import Store
+from torch_embers.verdicts import shipped_mark
+from torch_embers.verdicts.matrix import Entry, as_csv
+from torch_embers.views import matrix_files as command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,7 +176,7 @@ def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: py
     assert not shipped_mark.is_current(mined)
 
 
-@pytest.mark.parametrize("name", ["run/verdict.py", "repro/fix_tests/cases.py", "run/matrix.sql"])
+@pytest.mark.parametrize("name", ["verdicts/verdict.py", "fixtests/cases.py", "verdicts/matrix.sql"])
 def test_code_in_subfolders_counts_as_shipped(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "PACKAGE_DIR", tmp_path)
     path = tmp_path / name

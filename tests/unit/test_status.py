@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from helpers.timeline_rows import crashed, ended
 from helpers.verdicts import build_of, cell_of, decision_of
 from support import case_of
-from torch_embers.run.command import contradicted
-from torch_embers.run.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, status_of_timeline, withdrawn
-from torch_embers.run.verdict import VERDICTS, Verdict
+from torch_embers.run.cases import contradicted
 from torch_embers.timeline.model import Segment, Timeline
+from torch_embers.verdicts.status import CLAIMS, CONFIRMED, STATUSES, Tracked, status_of, status_of_timeline, withdrawn
+from torch_embers.verdicts.verdict import VERDICTS, Verdict
 
 OPEN, CLOSED = Tracked("open"), Tracked("closed", "fixed")
 

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from helpers.verdicts import build_of, cell_of
 from support import case_of
 from torch_embers.oracles.signature import parse_family
-from torch_embers.run.batch import Batch, cannot_run_here, control_builds, control_releases
-from torch_embers.run.recheck import evidence_line
-from torch_embers.run.verdict import (
+from torch_embers.recheck.recheck import evidence_line
+from torch_embers.statistics.absence import Rules, lower_bound, runs_needed
+from torch_embers.statistics.intervals import detectable_rate
+from torch_embers.verdicts.batch import Batch, cannot_run_here, control_builds, control_releases
+from torch_embers.verdicts.verdict import (
     OUTCOMES,
     VERDICTS,
     Control,
@@ -28,11 +30,9 @@ from torch_embers.run.verdict import (
     planned,
     was_hindered,
 )
-from torch_embers.statistics.absence import Rules, lower_bound, runs_needed
-from torch_embers.statistics.intervals import detectable_rate
 
 if TYPE_CHECKING:
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
 RULES = Rules.load()
 MISMATCH = parse_family("mismatch")

@@ -94,7 +94,7 @@ class Database:
         """
         import pandas as pd
 
-        from torch_embers.run import answers
+        from torch_embers.views import answers
 
         columns = ["repo", "number", "closable", "rule", "because", "canonical", "occurs"]
         return pd.DataFrame(answers.rows(self._store), columns=columns).astype({"canonical": "Int64"})

@@ -53,7 +53,7 @@ def run_case(case: str | os.PathLike[str], *, build: str | None = None, unsandbo
         SandboxError: the sandbox cannot give what the case needs.
     """
     from torch_embers.progress import Silent
-    from torch_embers.run import command
+    from torch_embers.run import cases as command
 
     path, builds = Path(case), (build,) if build else ()
     if path.suffix == ".py":

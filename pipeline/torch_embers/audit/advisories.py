@@ -13,8 +13,8 @@ from packaging.version import InvalidVersion, Version
 from pydantic import Field, model_validator
 
 from torch_embers import toml_models
-from torch_embers.repro import shipped_verdicts
-from torch_embers.repro.shipped_verdicts import DECIDED
+from torch_embers.cases import shipped_verdicts
+from torch_embers.cases.shipped_verdicts import DECIDED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

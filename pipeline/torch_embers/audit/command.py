@@ -18,14 +18,14 @@ from torch_embers.audit.facts import shown_in
 from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
-from torch_embers.repro.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
+from torch_embers.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.audit.facts import Facts, Shown
     from torch_embers.audit.known import Bug, Known, Rule, Severity
-    from torch_embers.repro.torch_names import Dynamic, Use
+    from torch_embers.torch_names import Dynamic, Use
 
 Confidence = Literal["high", "possible", "not narrowed"]
 """How sure it is that the code can meet the bug; ``not narrowed`` where no code was given."""

@@ -26,7 +26,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.repro.torch_names import INFINITY, OWN, ROOT, SIGNS, dotted, names_of, operator
+from torch_embers.torch_names import INFINITY, OWN, ROOT, SIGNS, dotted, names_of, operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -13,13 +13,13 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torch_embers.cases import case as cases
 from torch_embers.errors import InputError
-from torch_embers.repro import case as cases
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
 FORM = "# embers: ignore[ID] reason until 2027-01-01"
 _COMMENT = re.compile(r"#\s*embers:\s*ignore(?P<rest>\s*\[.*|\s*$)")

@@ -12,17 +12,17 @@ from pydantic import Field, model_validator
 
 from torch_embers import judgements, resources, toml_models
 from torch_embers.builds.releases import commit_of
+from torch_embers.cases import case as cases
+from torch_embers.cases import shipped_verdicts
+from torch_embers.cases.shipped_verdicts import DECIDED
 from torch_embers.errors import InputError
 from torch_embers.mine.files import CATALOG as FILE_OF_ITEMS
-from torch_embers.repro import case as cases
-from torch_embers.repro import shipped_verdicts
-from torch_embers.repro.shipped_verdicts import DECIDED
-from torch_embers.repro.torch_names import MANY, OPERATOR_NAMESPACES
+from torch_embers.torch_names import MANY, OPERATOR_NAMESPACES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from torch_embers.repro.case import Case
+    from torch_embers.cases.case import Case
 
 FILE = "audit.toml"
 Severity = Literal["high", "medium", "low"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from torch_embers.run.matrix import span
+from torch_embers.verdicts.matrix import span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -462,7 +462,7 @@ def environment_key(columns: Iterable[tuple[str, object]]) -> str:
 
 
 def environment_text(columns: Mapping[str, object]) -> str:
-    """An environment in one line, as run/matrix.sql has it: device, processor with its vendor, capability, system."""
+    """An environment in one line, as verdicts/matrix.sql has it: device, processor and vendor, capability, system."""
     return ", ".join(str(columns[name]) for name in ("device", "processor", "capability", "system") if columns[name])
 
 

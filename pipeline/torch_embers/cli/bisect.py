@@ -83,13 +83,13 @@ def bisect(
 
     By halves, with controls and a stated confidence. Exit code 11 if it cannot be told.
     """
-    from torch_embers import console
+    from torch_embers import console, folders
+    from torch_embers.bisect import command as bisecting
+    from torch_embers.bisect import report
+    from torch_embers.bisect.request import BisectRequest
     from torch_embers.builds.install import NIGHTLY
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, reports
-    from torch_embers.run.bisect import command as bisecting
-    from torch_embers.run.bisect import report
-    from torch_embers.run.bisect.request import BisectRequest
+    from torch_embers.run import cases as command
 
     wanted = settings_at(database, repo)
     request = BisectRequest(
@@ -117,7 +117,7 @@ def bisect(
         store = stack.enter_context(command.database_for(None)) if needs_none else store_at(wanted.database)
         made = bisecting.bisect(store, wanted, request, stack.enter_context(ProgressBar("bisecting")))
     if out is not None:
-        reports.write(out, report.markdown(made).encode())
+        folders.write(out, report.markdown(made).encode())
     if json:
         print_json(report.as_table(made))
     else:
@@ -139,16 +139,16 @@ def paste(
     database: DatabaseOption = None,
 ) -> None:
     """Print the answer as text to paste, with every release and the whole scripts; it is never posted."""
-    from torch_embers import console
+    from torch_embers import console, folders
     from torch_embers.normalize import item_named
-    from torch_embers.run import paste, reports
-    from torch_embers.run.item_evidence import report_of
+    from torch_embers.views import paste
+    from torch_embers.views.item_evidence import report_of
 
     wanted = settings_at(database, repo)
     report = report_of(store_at(wanted.database), *item_named(item, wanted.repo))
     text = paste.text(report)
     if out is not None:
-        reports.write(out, text.encode())
+        folders.write(out, text.encode())
     if json:
         print_json(report.row())
     else:

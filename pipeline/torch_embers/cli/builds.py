@@ -24,8 +24,8 @@ def add(
     """Install a release, a nightly or a wheel, or register a Python."""
     from torch_embers import settings
     from torch_embers.builds import install
+    from torch_embers.cli import print_runs as show
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import show
 
     wanted = settings.load()
     with ProgressBar("installing") as progress:
@@ -45,7 +45,7 @@ def list_all(json: JsonOption = False) -> None:
     """List the builds, with the room they take."""
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
-    from torch_embers.run import show
+    from torch_embers.cli import print_runs as show
 
     wanted = settings.load()
     installed = Registry(wanted.builds_dir).installed()
@@ -61,7 +61,8 @@ def check(
     """Check that builds work on each device; exit code 3 if not."""
     from torch_embers import settings
     from torch_embers.builds.registry import Registry
-    from torch_embers.run import command, show
+    from torch_embers.cli import print_runs as show
+    from torch_embers.run import cases as command
 
     registry = Registry(settings.load().builds_dir)
     checked = [registry.check(build) for build in command.chosen_builds(registry, names or ["all"])]

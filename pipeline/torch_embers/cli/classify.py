@@ -110,13 +110,13 @@ def label(
     """Label items in a CSV file, or try labelling rules."""
     store = store_at(database)
     if errors:
-        from torch_embers.annotate import errors as probable
+        from torch_embers.label import errors as probable
 
         probable.print_suspects(store, scheme or (), limit)
         return
     if action is None or file is None:
         raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
-    from torch_embers.annotate import show
+    from torch_embers.label import show
 
     if action is LabelAction.EXPORT:
         show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)

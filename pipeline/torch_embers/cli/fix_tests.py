@@ -39,10 +39,10 @@ def fix_tests(
     """Run the tests of merged fixes on builds and print the yield."""
     from dataclasses import asdict
 
+    from torch_embers.fixtests import command, report, show
+    from torch_embers.fixtests.trial import Draw
     from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run.fix_tests import command, report, show
-    from torch_embers.run.fix_tests.trial import Draw
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
@@ -63,9 +63,9 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     Raises:
         InputError, StoreError: as of their makers.
     """
+    from torch_embers.fixtests import link, show
     from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run.fix_tests import link, show
 
     store, day = store_at(settings.database), moment(since, "--since")
     with ProgressBar("reading commits") as progress:

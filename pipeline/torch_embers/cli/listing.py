@@ -72,9 +72,9 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters."""
-    from torch_embers.run import answers
-    from torch_embers.run import show as run_show
+    from torch_embers.cli import print_runs as run_show
     from torch_embers.store import listing, show
+    from torch_embers.views import answers
 
     wanted = listing.ItemFilter(
         repo=repo,

@@ -40,8 +40,8 @@ def sanitize(
     It runs under oracles, with your rights. Exit code 10 with findings, else that of the script.
     """
     from torch_embers import console
+    from torch_embers.hunt import sanitize as command
     from torch_embers.oracles.finding import describe
-    from torch_embers.run import sanitize as command
 
     command.check_places(sarif, cases)
     done = command.sanitize(
@@ -87,7 +87,7 @@ def hunt(
     Each is called with its arguments and destinations in many layouts. Exit code 10 with findings that
     nobody has judged yet.
     """
-    from torch_embers.run import hunt_command as command
+    from torch_embers.hunt import command
 
     if action:
         typer.echo(command.act(action, out))
@@ -134,7 +134,7 @@ def skips(
     from torch_embers.builds.work import Machine
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.research import skips as command
-    from torch_embers.run.command import chosen_builds
+    from torch_embers.run.cases import chosen_builds
 
     registry = Registry(settings.load().builds_dir)
     with ProgressBar("reading skips") as progress:
@@ -172,7 +172,7 @@ def perf(
     Builds take turns, and what did not stay so is left out. Everything runs with your rights, not in the
     sandbox. Exit code 10 where something became slower.
     """
-    from torch_embers.run import perf_command as command
+    from torch_embers.perf import command
 
     timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin))
     command.save(timed, csv, picture)

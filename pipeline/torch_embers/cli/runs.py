@@ -28,10 +28,10 @@ from torch_embers.errors import InputError, SandboxError
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
-    from torch_embers.run.command import RunRequest
-    from torch_embers.run.recheck import Recheck
-    from torch_embers.run.reduction_sweep import Reached, SweepRequest
-    from torch_embers.run.release import ReleaseRequest
+    from torch_embers.minimize.sweep import Reached, SweepRequest
+    from torch_embers.recheck.recheck import Recheck
+    from torch_embers.recheck.release import ReleaseRequest
+    from torch_embers.run.cases import RunRequest
     from torch_embers.search.command import Hit
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
@@ -94,7 +94,8 @@ def run(
     script of its report does on all builds.
     """
     from torch_embers import console
-    from torch_embers.run import command, report_scripts
+    from torch_embers.run import cases as command
+    from torch_embers.run import report_scripts
 
     wanted = settings_at(database, repo)
     part = shard_of(shard)
@@ -120,9 +121,10 @@ def _run_reports(wanted: "Settings", request: "RunRequest", numbers: "list[int] 
     from rich.progress import TimeRemainingColumn
 
     from torch_embers import console
+    from torch_embers.cli import print_runs as show
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import report_scripts, show
-    from torch_embers.run.item_evidence import report_of
+    from torch_embers.run import report_scripts
+    from torch_embers.views.item_evidence import report_of
 
     with ProgressBar("running", TimeRemainingColumn(), unit="runs") as progress:
         told = report_scripts.run_reports(store_at(wanted.database), wanted, request, numbers, progress)
@@ -141,8 +143,9 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
     """Print each verdict as it is reached, and a summary; the number of an item of the first case that has one."""
     from rich.progress import TimeRemainingColumn
 
+    from torch_embers.cli import print_runs as show
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, show
+    from torch_embers.run import cases as command
 
     apart = request.folder is not None or request.kind is not None
     cells = []
@@ -172,7 +175,8 @@ def merge(
     database: DatabaseOption = None,
 ) -> None:
     """Bring in what other machines ran; nothing is added twice."""
-    from torch_embers.run import hunt, state
+    from torch_embers.hunt import sweep as hunt
+    from torch_embers.run import state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
     journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
@@ -192,9 +196,11 @@ def _run_watched(
 ) -> NoReturn:
     """`embers run --oracle`: print what oracles found in each script."""
     from torch_embers.builds.registry import Registry
+    from torch_embers.cli import print_runs as show
+    from torch_embers.hunt.oracle_names import oracles_of
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, show, watched
-    from torch_embers.run.oracle_names import oracles_of
+    from torch_embers.run import cases as command
+    from torch_embers.run import oracles as watched
 
     oracles = oracles_of(oracle)
     builds = command.chosen_builds(Registry(wanted.builds_dir), request.builds)
@@ -231,8 +237,10 @@ def minimize(
     database: DatabaseOption = None,
 ) -> None:
     """Shrink the script of a report, keeping what it does."""
+    from torch_embers.cli import print_runs as show
+    from torch_embers.minimize import command
+    from torch_embers.minimize import sweep as reduction_sweep
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, reduction_sweep, show
 
     wanted = settings_at(database, repo)
     if every is (number is not None):
@@ -248,8 +256,10 @@ def minimize(
 def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
     """`embers research minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
+    from torch_embers.cli import print_runs as show
+    from torch_embers.minimize import sweep as reduction_sweep
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import reduction_sweep, show, state
+    from torch_embers.run import state
 
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
     reached: list[Reached] = []
@@ -273,11 +283,12 @@ def matrix(
     database: DatabaseOption = None,
 ) -> None:
     """Print the verdict of every case on every build."""
-    from torch_embers.run import command, show
+    from torch_embers.cli import print_runs as show
+    from torch_embers.views import matrix_files
 
-    entries = command.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
+    entries = matrix_files.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
     if add_to is not None:
-        show.print_not_added(command.add_to_file(entries, add_to))
+        show.print_not_added(matrix_files.add_to_file(entries, add_to))
     if json:
         print_json([entry.row() for entry in entries])
     else:
@@ -311,7 +322,7 @@ def judge(
     """Say of a report's script what a program cannot."""
     from torch_embers import judgements
     from torch_embers.normalize import item_named
-    from torch_embers.run import judging
+    from torch_embers.views import judging
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
@@ -353,8 +364,9 @@ def recheck(
     code 10 if there is something to tell.
     """
     from torch_embers import settings
+    from torch_embers.cli import print_runs as show
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import command, events, notices, release, reports, show
+    from torch_embers.recheck import command, events, notices, release, reports
 
     wanted = settings.load(database=database)
     if release_candidate is not None:
@@ -397,8 +409,9 @@ def _compare_release(
     wanted: "Settings", request: "ReleaseRequest", out: Path | None, *, times: bool, json: bool
 ) -> NoReturn:
     """Print what broke, got fixed and became slower against the release before, and end the command."""
+    from torch_embers import folders
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import release, reports
+    from torch_embers.recheck import release
 
     with ProgressBar("comparing") as progress:
         made = release.compare_release(store_at(wanted.database), wanted, request, progress)
@@ -407,8 +420,8 @@ def _compare_release(
             made = release.compare_times(made, progress)
     text = release.markdown(made)
     if out is not None:
-        reports.write(out / "release.md", text.encode())
-        reports.write(out / "release.json", as_json(release.as_table(made)).encode())
+        folders.write(out / "release.md", text.encode())
+        folders.write(out / "release.json", as_json(release.as_table(made)).encode())
     if json:
         print_json(release.as_table(made))
     else:
@@ -424,9 +437,9 @@ def show_item(
 ) -> None:
     """Print all that is known of an item, the answer first."""
     from torch_embers import packages
+    from torch_embers.cli import print_runs as show
     from torch_embers.normalize import item_named
-    from torch_embers.run import show
-    from torch_embers.run.item_evidence import report_of
+    from torch_embers.views.item_evidence import report_of
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)

@@ -57,13 +57,12 @@ def silent(
     database: DatabaseOption = None,
 ) -> None:
     """Count which silent-correctness issues of 2026 still occur."""
-    from torch_embers import console
+    from torch_embers import console, folders
     from torch_embers.research import silent_census
-    from torch_embers.run import reports
 
     found = silent_census.census(store_at(database))
     if out is not None:
-        reports.write(out, silent_census.as_csv(found).encode())
+        folders.write(out, silent_census.as_csv(found).encode())
     if json:
         print_json(found)
     else:

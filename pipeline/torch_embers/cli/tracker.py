@@ -58,8 +58,8 @@ def mine(
     from torch_embers.mine import show as mine_show
     from torch_embers.mine.options import Request
     from torch_embers.normalize import item_of
-    from torch_embers.run import shipped_mark
     from torch_embers.store.store import Store
+    from torch_embers.verdicts import shipped_mark
 
     if fix_tests and (source != "git" or len(paths or ()) != 1):
         raise InputError("--fix-tests reads a clone: give it as `embers mine --source git CLONE --fix-tests`")
@@ -97,7 +97,7 @@ def mine(
         found_in = report.repo
         mine_show.print_report(report)
         if not shipped_mark.is_current(Store(wanted.database)):
-            from torch_embers.run import shipped
+            from torch_embers.verdicts import shipped
 
             if written := shipped.refresh(Store(wanted.database)):
                 console.stdout().print(f"{written:,} shipped verdicts, see `embers list --matrix`")

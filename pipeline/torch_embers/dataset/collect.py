@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from torch_embers import resources
 from torch_embers.dataset import definitions
 from torch_embers.errors import InputError
-from torch_embers.run import answers
-from torch_embers.run.matrix import version_key
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.store.store import repository_of
 from torch_embers.taxonomy import Taxonomy
+from torch_embers.verdicts.matrix import version_key
+from torch_embers.views import answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

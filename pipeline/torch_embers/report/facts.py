@@ -9,23 +9,23 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from torch_embers.cases.shipped_verdicts import ORDER
 from torch_embers.escaping import visible
 from torch_embers.report import operators, places
-from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run.item_verdict import item_verdict
-from torch_embers.run.matrix import builds_of, changes, deciding, preferred, span, version_key
-from torch_embers.run.report_script_text import last_change
 from torch_embers.timeline.model import GAPS
+from torch_embers.verdicts.item_verdict import item_verdict
+from torch_embers.verdicts.matrix import builds_of, changes, deciding, preferred, span, version_key
+from torch_embers.views.script_text import last_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from torch_embers.report.rules import Rules
     from torch_embers.report.source import Key, Row, Source
-    from torch_embers.run.item_report import Answer
-    from torch_embers.run.item_verdict import ItemVerdict
-    from torch_embers.run.matrix import Entry
     from torch_embers.timeline.model import Timeline
+    from torch_embers.verdicts.item_verdict import ItemVerdict
+    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.views.item_report import Answer
 
 
 @dataclass(frozen=True, slots=True)

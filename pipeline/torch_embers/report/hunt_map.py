@@ -11,7 +11,7 @@ import pyarrow as pa
 from torch_embers.errors import InputError
 from torch_embers.oracles.cells import MODES
 from torch_embers.report import parquet
-from torch_embers.run.matrix import version_key
+from torch_embers.verdicts.matrix import version_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,13 +11,13 @@ from torch_embers.escaping import visible
 from torch_embers.extract.script import Script, from_row
 from torch_embers.report import badges, highlight, places
 from torch_embers.report.facts import by_item, cut
-from torch_embers.run import paste
-from torch_embers.run.closable import closable
-from torch_embers.run.item_report import LONGEST_CELL, ItemReport, headline
-from torch_embers.run.matrix import OWN
-from torch_embers.run.report_script_text import changes, command
-from torch_embers.run.script import SHOWN_LINES, script_of
 from torch_embers.timeline.sentence import details
+from torch_embers.verdicts.matrix import OWN
+from torch_embers.verdicts.script_excerpt import SHOWN_LINES, script_of
+from torch_embers.views import paste
+from torch_embers.views.closable import closable
+from torch_embers.views.item_report import LONGEST_CELL, ItemReport, headline
+from torch_embers.views.script_text import changes, command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

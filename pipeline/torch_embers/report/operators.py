@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch_embers.repro.torch_names import ROOT, uses_of
+from torch_embers.torch_names import ROOT, uses_of
 
 
 def operators(code: str, leave_out: frozenset[str] = frozenset(), modules: frozenset[str] = frozenset()) -> list[str]:

@@ -12,10 +12,10 @@ from torch_embers import resources
 from torch_embers.atom_output import iso
 from torch_embers.escaping import visible
 from torch_embers.report import documentation
-from torch_embers.run.matrix import span
-from torch_embers.run.report_script_text import MATCHES, ending
 from torch_embers.taxonomy import Taxonomy
+from torch_embers.verdicts.matrix import span
 from torch_embers.version import __version__
+from torch_embers.views.script_text import MATCHES, ending
 
 if TYPE_CHECKING:
     from datetime import datetime

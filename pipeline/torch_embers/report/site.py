@@ -10,6 +10,8 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from torch_embers import resources
+from torch_embers.cases.shipped_verdicts import ORDER
+from torch_embers.hunt import sweep as hunt
 from torch_embers.report import (
     badges,
     data_files,
@@ -23,10 +25,9 @@ from torch_embers.report import (
     table_data,
 )
 from torch_embers.report.facts import counted, cut
-from torch_embers.repro.shipped_verdicts import ORDER
-from torch_embers.run import answers, hunt
-from torch_embers.run.matrix import rank
 from torch_embers.settings import DEFAULT_REPO, only_repository, project_of
+from torch_embers.verdicts.matrix import rank
+from torch_embers.views import answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

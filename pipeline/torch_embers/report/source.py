@@ -10,10 +10,10 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
-from torch_embers.run.item_evidence import answered
-from torch_embers.run.matrix import Entry, entries
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.verdicts.matrix import Entry, entries
+from torch_embers.views.item_evidence import answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.run.item_report import ItemReport
     from torch_embers.store.store import Store
+    from torch_embers.views.item_report import ItemReport
 
 Row = dict[str, Any]
 Key = tuple[str, int]

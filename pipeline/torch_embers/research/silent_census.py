@@ -14,20 +14,20 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
-from torch_embers.run.item_evidence import answered
-from torch_embers.run.item_verdict import item_verdict
-from torch_embers.run.matrix import builds_of, preferred, version_key
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.statistics.intervals import percent
 from torch_embers.study import files
 from torch_embers.study.wheel_lines import release_days
 from torch_embers.timeline.model import GAPS
+from torch_embers.verdicts.item_verdict import item_verdict
+from torch_embers.verdicts.matrix import builds_of, preferred, version_key
+from torch_embers.views.item_evidence import answered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torch_embers.run.item_report import ItemReport
     from torch_embers.store.store import Store
+    from torch_embers.views.item_report import ItemReport
 
 FILE = "census_2026.csv"
 Shows = dict[str, str]

@@ -1,1 +1,1 @@
-"""Builds, the sandbox, runs of cases in it, and the verdicts they give."""
+"""What `embers run` does: cases and scripts of reports on builds, here or on a cluster; what is known, as folders."""

@@ -21,11 +21,11 @@ from torch_embers.errors import SandboxError
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
 from torch_embers.run import state
-from torch_embers.run.batch import PROFILES
-from torch_embers.run.executor import Executor
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.store.store import Store
+from torch_embers.verdicts.batch import PROFILES
+from torch_embers.verdicts.executor import Executor
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.builds.work import Shard
-    from torch_embers.run.executor import SweepRequest
-    from torch_embers.run.ledger import Cell
     from torch_embers.sandbox.proof import Proof
+    from torch_embers.verdicts.executor import SweepRequest
+    from torch_embers.verdicts.ledger import Cell
 
 NO_FOLDER = Path("of a node")
 """What messages about a state call one that is in no folder."""

@@ -12,7 +12,7 @@ from torch_embers.errors import InputError
 from torch_embers.extract import stage as scripts
 from torch_embers.normalize import item_of
 from torch_embers.run import state as states
-from torch_embers.run.command import RunRequest, chosen_builds
+from torch_embers.run.cases import RunRequest, chosen_builds
 from torch_embers.timeline import running, stored
 from torch_embers.timeline.sentence import sentence
 

@@ -1,5 +1,5 @@
 -- What do an item's cases say of it together on the newest release? Cases that are the report's own and can be tested come first;
--- one that occurs decides, absent needs all testable ones. The same in Python: run/item_verdict.py.
+-- one that occurs decides, absent needs all testable ones. The same in Python: verdicts/item_verdict.py.
 WITH told AS (
     SELECT i.repo, i.number, n.verdict, n.release,
            CASE WHEN i.relation = 'same' AND n.origin IN ('curated', 'fix_test') THEN 'report'

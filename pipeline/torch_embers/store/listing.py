@@ -170,7 +170,7 @@ def list_items(
     Args:
         store: the database.
         wanted: the filters.
-        answers: rows of ``run/answers.py``: each item then says whether it is closable, and because of what. An issue
+        answers: rows of ``views/answers.py``: each item then says whether it is closable, and because of what. An issue
             without a row is unknown, a pull request has none.
 
     Raises:

@@ -1,5 +1,5 @@
 -- What is the verdict of every current case on the newest release: own ones, where one decides, before those that came with
--- embers; of several environments the first of the list, as in run/matrix.py.
+-- embers; of several environments the first of the list, as in verdicts/matrix.py.
 WITH told AS (
     SELECT c.case_hash, c.name, c.origin, split_part(b.version, '+', 1) AS release, v.verdict, v.k, v.n, v.decided_at, v.provenance,
            bool_or(v.provenance = 'own' AND v.verdict IN ('occurs', 'absent', 'changed'))

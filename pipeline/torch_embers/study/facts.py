@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from torch_embers import resources
-from torch_embers.repro.fix_tests import rules as fix_test_rules
+from torch_embers.cases import fix_test_rules
 from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:

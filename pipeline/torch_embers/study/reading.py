@@ -224,8 +224,8 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
     store = Store(settings.load(database=database).database)
     if database is not None or store.exists():
         return _read(store, f"the database {store.path.name}", as_of)
+    from torch_embers.cases import bank
     from torch_embers.mine.plan import mine_catalog
-    from torch_embers.repro import bank
 
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "catalog.duckdb")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from packaging.version import Version
 
 from torch_embers import resources
+from torch_embers.cases import fix_test_rules
 from torch_embers.extract.script import ReportText
-from torch_embers.repro.fix_tests import rules as fix_test_rules
 from torch_embers.statistics.absence import Rules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import judged, match

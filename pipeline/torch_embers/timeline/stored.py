@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
+from torch_embers.cases.shipped_verdicts import environment_row
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell, unguarded
-from torch_embers.repro.shipped_verdicts import environment_row
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 from torch_embers.timeline.model import Segment, Timeline

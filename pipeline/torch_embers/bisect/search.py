@@ -1,0 +1,385 @@
+"""The search of a bisection: pure, over the places of an ordered list and an asker that says yes, no or unknown.
+
+The key insight: only a clean answer can be wrong by bad luck, and in a search by halves a wrong clean answer always
+ends as the clean side of the change that is reported. So that side is asked again, and no other place needs to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from torch_embers.bisect.rules import SearchRules
+
+Answer = Literal["yes", "no", "unknown"]
+Why = Literal[
+    "endpoint", "said to be bad", "midpoint", "second batch", "validation", "verification", "now with a control"
+]
+Kind = Literal["broken", "fixed", "broken and fixed", "several", "always", "never", "cannot tell"]
+"""``several``: more than one range of builds shows the bug, or it came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is known of one place.
+
+    Attributes:
+        answer: whether the bug is there.
+        hits: runs that showed it.
+        runs: runs that could have shown it.
+        confidence: probability that the answer is not a bug missed by bad luck; 1 for ``yes``.
+        detail: what was seen, in words.
+        known: taken from an earlier measurement, not asked now.
+        ran: whether there was a build to run.
+        asked_on: day of an earlier, interrupted search that asked; empty where it was asked now.
+    """
+
+    answer: Answer
+    hits: int = 0
+    runs: int = 0
+    confidence: float = 1.0
+    detail: str = ""
+    known: bool = False
+    ran: bool = True
+    asked_on: str = ""
+
+
+class Ask(Protocol):
+    """Asks about one place. A second time for the same place means a fresh batch of runs."""
+
+    def __call__(self, place: int, /) -> Reply:
+        """Return what runs show there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One question and its reply, in the order of asking."""
+
+    place: int
+    why: Why
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Two places with different answers between which nothing could be decided.
+
+    Attributes:
+        kind: ``broken`` where the bug begins, ``fixed`` where it ends.
+        before: last place of the old behaviour.
+        after: first place of the new one.
+        skipped: places between that could not be tested.
+    """
+
+    kind: Literal["broken", "fixed"]
+    before: int
+    after: int
+    skipped: tuple[int, ...] = ()
+
+    @property
+    def clean(self) -> int:
+        """The side without the bug."""
+        return self.before if self.kind == "broken" else self.after
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a search found.
+
+    Attributes:
+        kind: the answer.
+        changes: in order; also where the kind is ``cannot tell``, for the record.
+        ranges: first and last place of each range of decided places that show the bug.
+        confidence: product over all clean replies that the answer rests on; 1 where there is none.
+        reason: why it cannot be told; empty otherwise.
+        replies: by place, what is known; untested places are left out.
+        steps: what was asked, in order.
+    """
+
+    kind: Kind
+    changes: tuple[Change, ...]
+    ranges: tuple[tuple[int, int], ...]
+    confidence: float
+    reason: str
+    replies: Mapping[int, Reply]
+    steps: tuple[Step, ...]
+
+
+class ContradictedError(InputError):
+    """A place that was said to be good or bad is not: there is nothing to search between such ends."""
+
+    def __init__(self, place: int, reply: Reply) -> None:
+        super().__init__(f"place {place}: {reply.answer}")
+        self.place, self.reply = place, reply
+
+
+def search(
+    count: int,
+    ask: Ask,
+    rules: SearchRules,
+    draw: Callable[[Sequence[int]], int],
+    *,
+    known: Mapping[int, Reply] | None = None,
+    said_bad: Sequence[int] = (),
+    expected: Mapping[int, Answer] | None = None,
+    own_control: bool = False,
+    soon: Callable[[Sequence[int]], None] | None = None,
+) -> History:
+    """Find where the answer changes.
+
+    Args:
+        count: length of the list, oldest first.
+        ask: asks about a place; what it raises ends the search.
+        rules: the numbers.
+        draw: chooses a place for the validation.
+        known: what is known before; a known place is asked only where a change rests on it.
+        said_bad: places that are said to show the bug, the likeliest first; asked before all others, because a build
+            that shows the bug is the control of those that do not.
+        expected: answers that the caller vouches for; they are verified first.
+        own_control: whether the first place that shows the bug is the control of the others; clean places that were
+            asked before it are then asked again.
+        soon: is told, before a place is asked, this place and those that may be asked next, the likeliest first, so
+            that they can be prepared, or measured, meanwhile.
+
+    Raises:
+        ContradictedError: a place answers otherwise than the caller says.
+    """
+    made = _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control, soon=soon)
+    return made.run(expected or {})
+
+
+class _Search:
+    def __init__(
+        self,
+        count: int,
+        ask: Ask,
+        rules: SearchRules,
+        draw: Callable[[Sequence[int]], int],
+        replies: dict[int, Reply],
+        said_bad: Sequence[int],
+        *,
+        own_control: bool,
+        soon: Callable[[Sequence[int]], None] | None,
+    ) -> None:
+        self._soon = soon
+        self._count, self._ask, self._rules, self._draw = count, ask, rules, draw
+        self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
+        self._steps: list[Step] = []
+        self._batches: dict[int, int] = {}
+        self._lost: Counter[int] = Counter()
+
+    def run(self, expected: Mapping[int, Answer]) -> History:
+        for place in sorted(expected, key=lambda place: expected[place] != "yes"):
+            reply = self._put(place, "endpoint")
+            if reply.answer != expected[place]:
+                raise ContradictedError(place, reply)
+        if not self._is_said("yes"):
+            self._claims()
+        self._endpoints()
+        while self._repeat_uncontrolled() or self._settle() or self._validate():
+            pass
+        return self._history()
+
+    # ---- asking ------------------------------------------------------------------------------------------------
+
+    def _put(self, place: int, why: Why) -> Reply:
+        fresh = self._ask(place)
+        self._batches[place] = self._made(place) + 1
+        if why == "second batch" and self._is_lost(fresh) and self._lost[place] < self._rules.repeats:
+            self._lost[place] += 1
+            self._batches[place] -= 1
+        self._steps.append(Step(place, why, fresh))
+        old = self._replies.get(place)
+        self._replies[place] = fresh if old is None else merged(old, fresh)
+        return self._replies[place]
+
+    @staticmethod
+    def _is_lost(reply: Reply) -> bool:
+        """Whether runs said nothing, as where the control failed: that confirms no clean answer."""
+        return reply.ran and reply.answer == "unknown" and not reply.hits
+
+    def _next(self, low: int, high: int) -> Iterator[int]:
+        """The midpoint that is asked next where these two places differ."""
+        if any(place not in self._replies for place in range(low + 1, high)):
+            yield midpoint(low, high, self._replies)
+
+    def _tell(self, place: int, after: Sequence[int]) -> None:
+        """Say what may be asked after a place that is about to be asked."""
+        if self._soon is not None and place not in self._replies:
+            self._soon([place, *(one for one in after if one not in self._replies)])
+
+    def _made(self, place: int) -> int:
+        """Batches of runs on a place; a reply that was asked before this search began is one."""
+        reply = self._replies.get(place)
+        return self._batches.get(place, 0 if reply is None or reply.known else 1)
+
+    def _endpoints(self) -> None:
+        """Decide the outermost places; where one cannot be tested, its nearest neighbour that can."""
+        for order in (range(self._count), reversed(range(self._count))):
+            for place in order:
+                self._tell(place, [] if place == self._count - 1 else [self._count - 1])
+                reply = self._replies.get(place) or self._put(place, "endpoint")
+                if reply.answer != "unknown":
+                    break
+
+    def _claims(self) -> None:
+        """Ask the places that are said to be bad until one is."""
+        for place in self._said_bad:
+            if place not in self._replies and self._put(place, "said to be bad").answer == "yes":
+                return
+
+    def _repeat_uncontrolled(self) -> bool:
+        """Ask a clean place again that was asked before there was a control; whether there was one.
+
+        Its first runs are forgotten: they were as many as fit no control.
+        """
+        asked = [step.place for step in self._steps]
+        first = next((n for n, step in enumerate(self._steps) if step.reply.answer == "yes"), None)
+        if not self._own_control or first is None:
+            return False
+        for place in asked[:first]:
+            if self._replies[place].answer == "no" and place not in asked[first:]:
+                del self._replies[place], self._batches[place]
+                self._put(place, "now with a control")
+                return True
+        return False
+
+    def _settle(self) -> bool:
+        """Narrow every pair of places that differ, then ask the clean side again; whether anything was asked."""
+        asked = False
+        while (pair := next(self._open(), None)) is not None:
+            middle = midpoint(*pair, self._replies)
+            self._tell(middle, [*self._next(pair[0], middle), *self._next(middle, pair[1])])
+            self._put(middle, "midpoint")
+            asked = True
+        for change in self._changes():
+            for place in (change.before, change.after):
+                if not self._made(place):
+                    self._put(place, "verification")
+                    return True
+            if not self._replies[change.clean].known and self._made(change.clean) <= self._rules.confirm:
+                self._put(change.clean, "second batch")
+                return True
+        return asked
+
+    def _validate(self) -> bool:
+        """Ask at random outside the ranges found; whether anything was asked."""
+        untested = [place for place in range(self._count) if place not in self._replies]
+        if not untested or not self._decided():
+            return False
+        done = sum(step.why == "validation" and step.reply.answer != "unknown" for step in self._steps)
+        everything = not self._changes() and self._count <= self._rules.exhaustive
+        if done >= self._rules.validation and not everything:
+            return False
+        wanted = len(untested) if everything else self._rules.validation - done
+        chosen = self._drawn(untested, wanted if self._soon else 1)
+        self._tell(chosen[0], chosen[1:])
+        self._put(chosen[0], "validation")
+        return True
+
+    def _drawn(self, untested: Sequence[int], count: int) -> list[int]:
+        """The place that is drawn, and those that are drawn next where nothing new comes to light."""
+        left, chosen = list(untested), list[int]()
+        while left and len(chosen) < count:
+            chosen.append(self._draw(left))
+            left.remove(chosen[-1])
+        return chosen
+
+    # ---- what is known -------------------------------------------------------------------------------------------
+
+    def _is_said(self, answer: Answer) -> bool:
+        return any(reply.answer == answer for reply in self._replies.values())
+
+    def _decided(self) -> list[int]:
+        return sorted(place for place, reply in self._replies.items() if reply.answer != "unknown")
+
+    def _differing(self) -> Iterator[tuple[int, int]]:
+        for low, high in pairwise(self._decided()):
+            if self._replies[low].answer != self._replies[high].answer:
+                yield low, high
+
+    def _open(self) -> Iterator[tuple[int, int]]:
+        """Pairs that differ with an untested place between."""
+        for low, high in self._differing():
+            if any(place not in self._replies for place in range(low + 1, high)):
+                yield low, high
+
+    def _changes(self) -> list[Change]:
+        return [
+            Change("fixed" if self._replies[low].answer == "yes" else "broken", low, high, tuple(range(low + 1, high)))
+            for low, high in self._differing()
+        ]
+
+    def _history(self) -> History:
+        changes = tuple(self._changes())
+        rests_on = {step.place for step in self._steps} | {change.clean for change in changes}
+        decided = self._decided()
+        confidence = math.prod(self._replies[place].confidence for place in rests_on.intersection(decided) or decided)
+        kind, reason = self._kind(changes, confidence)
+        return History(
+            kind, changes, self._ranges(), confidence, reason, dict(sorted(self._replies.items())), tuple(self._steps)
+        )
+
+    def _kind(self, changes: Sequence[Change], confidence: float) -> tuple[Kind, str]:
+        if not self._decided():
+            return "cannot tell", "no build could be tested"
+        if not self._is_said("yes") and self._said_bad:
+            return "cannot tell", "a build that is said to show the bug does not show it here, or cannot be tested"
+        if not self._is_said("yes") and any(reply.hits for reply in self._replies.values()):
+            return "cannot tell", "a run showed the bug, but no build showed it often enough to be sure"
+        if confidence < self._rules.level:
+            return "cannot tell", f"the clean runs are too few: the confidence is below {self._rules.level:g}"
+        match [change.kind for change in changes]:
+            case []:
+                return ("always" if self._is_said("yes") else "never"), ""
+            case ["broken"]:
+                return "broken", ""
+            case ["fixed"]:
+                return "fixed", ""
+            case ["broken", "fixed"]:
+                return "broken and fixed", ""
+            case _:
+                return "several", ""
+
+    def _ranges(self) -> tuple[tuple[int, int], ...]:
+        ranges: list[tuple[int, int]] = []
+        bad = False
+        for place in self._decided():
+            if self._replies[place].answer == "yes":
+                ranges = [*ranges[:-1], (ranges[-1][0], place)] if bad else [*ranges, (place, place)]
+            bad = self._replies[place].answer == "yes"
+        return tuple(ranges)
+
+
+def merged(old: Reply, fresh: Reply) -> Reply:
+    """What two batches on one place say together: no hit is forgotten; without any, what is unknown adds nothing."""
+    if fresh.answer == "unknown" and (not fresh.hits or (old.known and old.answer == "yes")):
+        return old
+    if old.known or (old.answer == "unknown" and not old.hits):
+        return fresh
+    hits, runs = old.hits + fresh.hits, old.runs + fresh.runs
+    if "yes" in (old.answer, fresh.answer):
+        shown = old if old.answer == "yes" else fresh
+        return replace(shown, hits=hits, runs=runs, confidence=1.0)
+    if hits:
+        return replace(old if old.hits else fresh, answer="unknown", hits=hits, runs=runs, confidence=1.0)
+    return replace(fresh, hits=hits, runs=runs, confidence=1 - (1 - old.confidence) * (1 - fresh.confidence))
+
+
+def midpoint(low: int, high: int, replies: Mapping[int, Reply]) -> int:
+    """The untested place nearest to the stabilised middle between two places.
+
+    The middle is the place with the highest power of two between them: different bisections ask the same builds, and
+    the number of steps stays at ceil(log2) of the whole list.
+    """
+    middle = max(range(low + 1, high), key=lambda place: (place & -place, -place))
+    untested = [place for place in range(low + 1, high) if place not in replies]
+    return min(untested, key=lambda place: (abs(place - middle), place))

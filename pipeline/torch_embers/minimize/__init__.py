@@ -1,0 +1,1 @@
+"""Makes scripts small that show a bug."""

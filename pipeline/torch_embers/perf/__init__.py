@@ -1,0 +1,1 @@
+"""Times of calls and of cases over builds."""

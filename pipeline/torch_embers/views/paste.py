@@ -1,0 +1,149 @@
+"""What a triager can paste below an issue: the answer, one folded table of runs, the whole script. Pure.
+
+Nothing is posted. What was not seen any more is not called fixed.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from torch_embers.cases import shipped_verdicts
+from torch_embers.escaping import item_link, markdown_block
+from torch_embers.escaping import markdown as escaped
+from torch_embers.extract.script import Script
+from torch_embers.judgements import readings_of
+from torch_embers.timeline.sentence import sentence
+from torch_embers.verdicts.matrix import builds_of, either, preferred, span
+from torch_embers.views.item_report import LONGEST_CELL, headline
+from torch_embers.views.script_text import MATCHES, command, ending
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.views.item_report import ItemReport
+
+LONGEST_COMMENT = 65_536
+"""Characters that GitHub takes."""
+LONGEST = 500
+"""Characters of a sentence that holds text from outside."""
+MADE_BY = "Made by a program (embers show --paste) from stored runs. Whoever posts it has read it."
+_KEY = {
+    "occurs": "the runs showed the reported failure",
+    "absent": "they did not, and the same number of runs on the control's build does",
+    "not_seen": "clean runs, but nothing shows that they would have seen it",
+}
+_NO_FIX = "Clean runs do not say that it was fixed, nor by which change."
+_ELSEWHERE = (
+    "the control ran on another kind of machine than the newest release. Another kernel, and no fix, may be why it is "
+    "not seen."
+)
+_HEAD = ("script", "PyTorch", "result", "runs", "control", "what was seen")
+
+
+def text(report: ItemReport) -> str:
+    """Markdown under 60 KB for nearly every item: what stands between fences runs as it stands.
+
+    Raises:
+        InputError: neither a case of it nor its script was ever run.
+    """
+    report.require_runs()
+    out = [f"**{escaped(headline(report), LONGEST)}.**"]
+    if report.cases and report.timeline:
+        out += ["", f"{escaped(sentence(report.timeline), LONGEST)}."]
+    if answer := report.answer:
+        out += ["", f"{escaped(answer.sentence, LONGEST)}."]
+    out += ["", f"{item_link(report.repo, report.number)}: {escaped(report.facts['title'] or '', LONGEST)}", ""]
+    out += ["<details><summary>Runs on each release</summary>", ""]
+    out += [f"| {' | '.join(_HEAD)} |", f"|{' --- |' * len(_HEAD)}", *_table(report), ""]
+    seen = {entry.verdict for entry in preferred(report.verdicts)}
+    if told := [f"`{verdict}`: {words}" for verdict, words in _KEY.items() if verdict in seen]:
+        out += [f"{'; '.join(told)}.", ""]
+    out += [*(f"- {escaped(line, LONGEST)}" for line in (*_limits(report), *_places(report))), ""]
+    out += ["</details>", ""]
+    for name, code in _scripts(report):
+        out += [f"<details><summary>{escape(name)}</summary>", "", code, "", "</details>", ""]
+    return "\n".join((*out, MADE_BY)) + "\n"
+
+
+def _table(report: ItemReport) -> Iterator[str]:
+    """A row for each run of neighbouring releases that show the same: of the report's script, then of each case."""
+    for segment in report.timeline.segments if report.timeline else ():
+        seen = segment.shown if segment.match == "other" else segment.evidence or segment.shown
+        told = ", ".join(filter(None, (ending(segment), MATCHES[segment.match])))
+        yield _row("the report's script", span(segment.versions), told, str(segment.runs), "", seen)
+    for case in report.cases:
+        verdicts = [entry for entry in preferred(report.verdicts) if entry.case == case["name"]]
+        for verdict, same in groupby(verdicts, key=lambda entry: entry.verdict):
+            rows = list(same)
+            runs = either(f"{entry.k}/{entry.n}{' (flaky)' if entry.flaky else ''}" for entry in rows)
+            control = either(entry.shown_control for entry in rows)
+            yield _row(case["name"], span(builds_of(rows)), verdict, runs, control, rows[-1].detail)
+    for test in report.fix_tests:
+        for word, versions in (("fails", test["failed"]), ("passes", test["passed"])):
+            if versions and test["relation"] == "same":
+                yield _row(f"test of the fix, {test['test']}", ", ".join(versions), word, "one a release", "", "")
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(escaped(cell, LONGEST_CELL) for cell in cells)} |"
+
+
+def _limits(report: ItemReport) -> Iterator[str]:
+    """What the runs do not say, one line each."""
+    readings = readings_of(report.repo, report.number)
+    for case in report.cases:
+        reading = readings.get(case["name"])
+        if reading is None:
+            yield f"{case['name']}: nobody but its author compared it with the report."
+        elif reading.doubt or not reading.decides:
+            yield f"{case['name']}: {reading.doubt or reading.reason}"
+        elif case["relation"] == "sibling":
+            yield f"{case['name']}: another input than the report's."
+        newest = [entry for entry in preferred(report.verdicts) if entry.case == case["name"]][-1:]
+        if any(_control_elsewhere(report, entry) for entry in newest if entry.verdict == "absent"):
+            yield f"{case['name']}: {_ELSEWHERE}"
+    for found in report.bisections:
+        named = " and ".join(f"#{number}" for number in found["fixes"] or ())
+        yield f"Bisection of {found['subject']}: {found['text']}{f'; named there as the fix: {named}' if named else ''}"
+    if report.answer and report.answer.rule in ("case_gone", "script_gone", "fix_test_passes"):
+        yield _NO_FIX
+
+
+def _control_elsewhere(report: ItemReport, newest: Entry) -> bool:
+    """Whether the control ran with another processor or CPU capability than the newest build, where that may matter.
+
+    It does not where the case occurs on the newest build's kind of machine, or is absent on the control's, too.
+    """
+    entries = [entry for entry in preferred(report.verdicts) if entry.case == newest.case]
+    control = next((entry for entry in entries if entry.build == newest.control_build), newest)
+    seen = {(entry.machine, entry.verdict) for entry in entries}
+    if control.machine == newest.machine or seen & {(newest.machine, "occurs"), (control.machine, "absent")}:
+        return False
+    return (newest.case, control.environment) not in shipped_verdicts.absences()
+
+
+def _places(report: ItemReport) -> Iterator[str]:
+    """Where it ran: on another processor, device or system it may be otherwise."""
+    verdicts = preferred(report.verdicts)
+    for place in sorted({entry.place for entry in verdicts}):
+        yield f"PyTorch {span(builds_of([entry for entry in verdicts if entry.place == place]))}: {place}"
+    if report.timeline:
+        yield f"The report's script: {report.timeline.environment}"
+
+
+def _scripts(report: ItemReport) -> Iterator[tuple[str, str]]:
+    """Name and code of everything that ran."""
+    if report.timeline and isinstance(script := report.script, Script):
+        yield "The script of the report", _block(script)
+    for case in report.cases:
+        if any(entry.case == case["name"] for entry in report.verdicts):
+            yield f"Case {case['name']}, which exits with 1 if the failure shows", case["script"].markdown()
+
+
+def _block(script: Script) -> str:
+    """The script, behind the variables that the report sets for the command."""
+    code = script.code if not script.environment else f"# {command(script)}\n{script.code}"
+    return markdown_block(code, "python")
