@@ -84,7 +84,7 @@ def test_every_package_that_labels_need_is_looked_for_before_it_is_imported() ->
     with (resources.CHECKOUT_DIR / "pyproject.toml").open("rb") as stream:
         always = {name.partition(">")[0].lower() for name in tomllib.load(stream)["project"]["dependencies"]}
     labelling, training = set(), set()
-    for folder in ("classify", "evaluate", "annotate"):
+    for folder in ("classify", "evaluate", "label"):
         for path in (resources.CHECKOUT_DIR / "pipeline" / "torch_embers" / folder).rglob("*.py"):
             found = training if path.name in ("train.py", "torch_embedder.py") or folder == "evaluate" else labelling
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

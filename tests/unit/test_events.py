@@ -25,6 +25,7 @@ from torch_embers.progress import Silent
 from torch_embers.recheck import command, notices, reports
 from torch_embers.recheck.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
 from torch_embers.recheck.recheck import Change, Kept, Recheck
+from torch_embers.run import cases as run_cases
 from torch_embers.run import state
 from torch_embers.settings import Settings
 from torch_embers.store.rows import append
@@ -172,7 +173,7 @@ def test_a_run_and_a_re_check_say_which_release_would_be_a_control_for_what_no_b
     assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
     assert str(found.uncontrolled) in reports.markdown(found)
     assert str(result_of().uncontrolled) == ""
-    show.print_summary(command.summary(known, cells))
+    show.print_summary(run_cases.summary(known, cells))
     assert str(found.uncontrolled) in " ".join(capsys.readouterr().out.split())
 
 

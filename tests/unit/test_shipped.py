@@ -17,6 +17,7 @@ from torch_embers import resources
 from torch_embers.cases import case, shipped_verdicts
 from torch_embers.cli import print_runs as show
 from torch_embers.errors import InputError, StoreBusyError
+from torch_embers.run import cases as run_cases
 from torch_embers.store import lock
 from torch_embers.store.status import status
 from torch_embers.store.store import Store
@@ -62,7 +63,7 @@ def test_no_number_of_verdicts_counts_what_could_not_be_tested(
     assert status(mined).rows["verdicts"] == decided
     query = resources.package_file("report", "queries", "builds.sql").read_text(encoding="utf-8")
     assert sum(row[5] for row in rows(mined.path, query)) == decided
-    show.print_summary(command.RunSummary({"occurs": 2, "untestable": 3}, [], [], []))
+    show.print_summary(run_cases.RunSummary({"occurs": 2, "untestable": 3}, [], [], []))
     assert capsys.readouterr().out == "\n2 verdicts: 2 occurs\n3 times a case could not be tested on a build\n"
 
 

@@ -36,7 +36,7 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    found = connection.execute(resources.package_file("repro", "write_fix_tests.sql").read_text(encoding="utf-8"))
+    found = connection.execute(resources.package_file("cases", "write_fix_tests.sql").read_text(encoding="utf-8"))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([column[0] for column in found.description or ()])

@@ -122,7 +122,7 @@ def write(
         StoreError: the database cannot be read.
     """
     schemes = asked(Taxonomy.load(), names)
-    query = resources.package_file("annotate", "useful.sql").read_text(encoding="utf-8")
+    query = resources.package_file("label", "useful.sql").read_text(encoding="utf-8")
     wanted = {"schemes": schemes, "done": names or schemes, "annotator": annotator, "pool": POOL + 2 * limit}
     with store.read() as connection:
         pool = connection.execute(query, wanted).fetchall()

@@ -100,7 +100,7 @@ COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("lab
 
 def entries(store: Store) -> list[Entry]:
     """The newest verdict of every current case on every build, by case, oldest build first, own before shipped ones."""
-    query = resources.package_file("run", "matrix.sql").read_text(encoding="utf-8")
+    query = resources.package_file("verdicts", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
         schema.require_ours(connection, store.path)
         verdicts = [Entry(*row) for row in connection.execute(query).fetchall()]

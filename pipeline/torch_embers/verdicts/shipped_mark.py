@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CASES = "cases/uncovered.toml"
 """A file of the folder of cases."""
-_CODE = ("repro", "run", "oracles", "timeline")
+_CODE = ("cases", "fixtests", "verdicts", "oracles", "timeline")
 _READ = (".py", ".sql", ".toml")
 ORIGIN, ID = "shipped", "cases"
 """Where the mark stands in ``link_scans``."""
