@@ -34,7 +34,7 @@ def test_with_one_run_each_build_is_run_once_also_where_another_showed_the_bug()
             yield measuring.exit_observation(int(own.version < "2.2"), "")
 
     measure = measuring.ExitCodeMeasure(once, 1, Control("build", "x", 1, 1))
-    decisions = [measure(build_of(version), fresh=False, large=False) for version in VERSIONS]
+    decisions = [measure(build_of(version), fresh=False) for version in VERSIONS]
     occurs, not_seen = ("occurs", 1, 1), ("not_seen", 0, 1)
     assert [(one.verdict, one.hits, one.runs) for one in decisions] == [occurs, occurs, not_seen, not_seen]
     assert made == list(VERSIONS)

@@ -14,11 +14,11 @@ from torch_embers.bisect.commits import commit_range
 from torch_embers.bisect.measuring import CaseMeasure, ExitCodeMeasure, doubted, script_runs
 from torch_embers.bisect.places import BuildList, Place, place_of, releases
 from torch_embers.bisect.predicate import predicate_runs
-from torch_embers.bisect.replies import Measure, Patient, known_replies
+from torch_embers.bisect.replies import Asker, Measure, known_replies
 from torch_embers.bisect.search import ContradictedError, search
 from torch_embers.bisect.subjects import subject_of
 from torch_embers.builds import install
-from torch_embers.builds.registry import BuildError, Registry, machine_here
+from torch_embers.builds.registry import BuildError, Registry, environment_of, machine_here
 from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
@@ -132,11 +132,11 @@ class _Bisector:
         if self.request.validation is not None:
             own = own.model_copy(update={"validation": self.request.validation})
         builds = BuildList(self.settings, places, self.request, self._index, self.progress)
-        key, batch = self._key(builds), Ledger(self.store, self.writer).last_batch() + 1
+        key, batch = self._key(places), Ledger(self.store, self.writer).last_batch() + 1
         anew = self.request.fresh or case is None  # what a command found may be different now
         session = sessions.begun(self.store, self.writer, key, self.subject.name, batch, fresh=anew)
-        patient = Patient(self._measure(builds, session), builds, own, rules, self.progress)
-        ask = sessions.Remembering(session, self.writer, places, patient)
+        asker = Asker(self._measure(builds, session), builds, own, rules, self.progress)
+        ask = sessions.Remembering(session, self.writer, places, asker)
         known_bad = set(map(Version, case.known_bad)) if case else set()
         bad = [n for n in reversed(range(len(places))) if Version(places[n].version) in known_bad]
         rated = case is not None or self.request.runs != 1
@@ -157,29 +157,19 @@ class _Bisector:
         environments = builds.environments(found.asked)
         return Bisection(self.subject, builds.places, found, environments, session, rated)
 
-    def _key(self, builds: BuildList) -> str:
+    def _key(self, places: Sequence[Place]) -> str:
         """All that decides what is found: a change of any begins a new session.
 
         What this search installs does not, so that one that was interrupted goes on with it.
         """
-        request, places = self.request, builds.places
-        keys = builds.environment_keys(self.subject.case.threads if self.subject.case else 1)
-        where: list[object] = [
-            (place.build.identity, key) if place.build and not (request.install and place.build.managed) else ""
-            for place, key in zip(places, keys, strict=True)
-        ]
-        if request.install:
-            where.append(machine_here())
+        request, case = self.request, self.subject.case
+        where: list[object] = [machine_here()] if request.install else []
+        for place in places:
+            where.append(place.version)
+            if place.build and not (request.install and place.build.managed):
+                where += [place.build.identity, environment_of(place.build, case.threads if case else 1)]
         asked = (request.good, request.bad, request.runs, request.validation, request.fresh, request.timeout)
-        return sessions.key_of(
-            [
-                self.subject.kind,
-                self.subject.content,
-                [place.version for place in places],
-                where,
-                (*asked, request.hang_is),
-            ]
-        )
+        return sessions.key_of([self.subject.kind, self.subject.content, where, asked, request.hang_is])
 
     def _measure(self, builds: BuildList, session: Session) -> Measure:
         own, request, case = thresholds.load(), self.request, self.subject.case

@@ -28,19 +28,26 @@ class CaseMeasure:
 
     Args:
         usual: makes the sweeps.
-        larger: the same, with controls of the size for flaky cases.
+        larger: the same, with controls of the size for flaky cases; makes all sweeps from the first on whose control
+            hits too rarely to show that the build is clean.
         request: the case; verdicts from before ``since`` do not count.
         registry: of the builds that can be controls.
     """
 
     def __init__(self, usual: Executor, larger: Executor, request: SweepRequest, registry: Registry) -> None:
-        self._usual, self._larger, self._request, self._registry = usual, larger, request, registry
+        self._executor, self._larger, self._request, self._registry = usual, larger, request, registry
 
-    def __call__(self, build: Build, /, *, fresh: bool, large: bool) -> Decision:
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
         """Return the verdict of a sweep."""
-        executor = self._larger if large else self._usual
+        decision = self._swept(build, fresh=fresh)
+        if decision.verdict == "not_seen" and decision.control.kind == "build" and self._executor is not self._larger:
+            self._executor = self._larger
+            return self._swept(build, fresh=True)
+        return decision
+
+    def _swept(self, build: Build, *, fresh: bool) -> Decision:
         request = replace(self._request, builds=[build], controls=self._registry.installed())
-        [cell] = executor.sweep(executor.afresh(request) if fresh else request)
+        [cell] = self._executor.sweep(self._executor.afresh(request) if fresh else request)
         return cell.decision
 
 
@@ -58,9 +65,9 @@ class ExitCodeMeasure:
         self._control = control if control is not None and runs > 1 else Control()
         self._rules = Rules.load()
 
-    def __call__(self, build: Build, /, *, fresh: bool, large: bool) -> Decision:
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
         """Return the verdict of as many runs as the control asks for."""
-        del fresh, large  # runs are never stored, and the control is as large as the user says
+        del fresh  # runs are never stored
         measures = self._control.kind == "none"
         wanted = self._runs if measures else planned(self._control, self._rules)
         seen: list[Observation] = []

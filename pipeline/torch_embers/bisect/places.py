@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import (
-    CURRENT,
-    Build,
-    BuildError,
-    Registry,
-    environment_key,
-    environment_text,
-    placed_here,
-)
+from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry, environment_text, placed_here
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -123,14 +115,6 @@ class BuildList:
         """Where runs of these places were made, in words."""
         builds = [self.places[place].build for place in asked]
         return sorted({environment_text(placed_here(build).where) for build in builds if build})
-
-    def environment_keys(self, threads: int) -> list[str]:
-        """Of each place the key of where its runs will be made; empty where it has no build yet."""
-        builds = [place.build for place in self.places]
-        return [
-            environment_key({**placed_here(build).where, "threads": threads}.items()) if build else ""
-            for build in builds
-        ]
 
     def evict(self) -> None:
         """Remove what was installed here, where that is wanted."""

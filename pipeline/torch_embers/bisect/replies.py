@@ -108,21 +108,16 @@ def _together(one: Reply, other: Reply) -> Reply:
 class Measure(Protocol):
     """Makes one batch of runs."""
 
-    def __call__(self, build: Build, /, *, fresh: bool, large: bool) -> Decision:
-        """Return the verdict of a build.
-
-        Args:
-            build: where the runs are made.
-            fresh: make new runs although some are known.
-            large: with a control batch of the size for flaky cases.
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
+        """Return the verdict of a build, with ``fresh`` of new runs although some are known.
 
         Raises:
             BuildError: the build is gone, or became another one.
         """
 
 
-class Patient:
-    """Asks by batches of runs: a larger control where the first hits too rarely, again where one hit stands alone.
+class Asker:
+    """Asks by batches of runs, again where one hit stands alone.
 
     A build that goes away while it is asked about has no answer: the search goes on with the others.
 
@@ -135,18 +130,12 @@ class Patient:
     ) -> None:
         self._measure, self._builds, self._search, self._rules = measure, builds, search, rules
         self._progress = progress
-        self._large = False
-        self._asked: set[int] = set()
 
     def __call__(self, place: int, /, *, fresh: bool) -> Reply:
-        """Ask about a place; the second time, or with ``fresh``, in new runs."""
+        """Ask about a place, with ``fresh`` in new runs."""
         build = self._builds.of(place)
-        if build is None or (decision := self._measured(build, fresh=fresh or place in self._asked)) is None:
+        if build is None or (decision := self._measured(build, fresh=fresh)) is None:
             return NOT_INSTALLED
-        self._asked.add(place)
-        if decision.verdict == "not_seen" and decision.control.kind == "build" and not self._large:
-            self._large = True
-            decision = self._measured(build, fresh=True) or decision
         batches = [decision]
         for _ in range(self._search.repeats if (decision.verdict, decision.hits) == ("inconclusive", 1) else 0):
             if sum(batch.hits for batch in batches) > 1:
@@ -156,7 +145,7 @@ class Patient:
 
     def _measured(self, build: Build, *, fresh: bool) -> Decision | None:
         try:
-            return self._measure(build, fresh=fresh, large=self._large)
+            return self._measure(build, fresh=fresh)
         except BuildError as error:
             self._progress.said(f"{error}; the search goes on without it")
             return None

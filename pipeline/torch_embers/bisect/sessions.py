@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch_embers.bisect.commits import CommitRange
     from torch_embers.bisect.places import Place
-    from torch_embers.bisect.replies import Patient
+    from torch_embers.bisect.replies import Asker
     from torch_embers.bisect.search import History
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -96,7 +96,7 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
 class Remembering:
     """Asks what the session has not asked yet, and writes each reply before the next question."""
 
-    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: Patient) -> None:
+    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: Asker) -> None:
         self._session, self._writer, self._places, self._ask = session, writer, places, ask
         self._asked: dict[int, int] = defaultdict(int)
 
