@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from helpers.verdicts import build_of
+from helpers.verdicts import build_of, decision_of
 from support import case_of
 from torch_embers.bisect import measuring, predicate, subjects
 from torch_embers.bisect.commits import Commit, operator_words, ranked, words_of
@@ -15,6 +16,7 @@ from torch_embers.bisect.request import BisectRequest
 from torch_embers.bisect.subjects import subject_of
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
+from torch_embers.verdicts.executor import SweepRequest
 from torch_embers.verdicts.verdict import Control, Observation
 
 if TYPE_CHECKING:
@@ -38,6 +40,24 @@ def test_with_one_run_each_build_is_run_once_also_where_another_showed_the_bug()
     occurs, not_seen = ("occurs", 1, 1), ("not_seen", 0, 1)
     assert [(one.verdict, one.hits, one.runs) for one in decisions] == [occurs, occurs, not_seen, not_seen]
     assert made == list(VERSIONS)
+
+
+def test_a_case_whose_control_hits_too_rarely_gets_a_larger_one_from_then_on() -> None:
+    swept: list[str] = []
+
+    def executor(size: str, hits: int) -> Any:
+        def sweep(_: SweepRequest) -> list[Any]:
+            swept.append(size)
+            return [SimpleNamespace(decision=decision_of("not_seen", Control("build", "x", hits, 10)))]
+
+        return SimpleNamespace(sweep=sweep, afresh=lambda request: request)
+
+    registry: Any = SimpleNamespace(installed=list)
+    request = SweepRequest([case_of("x = 1")], [], [])
+    measure = measuring.CaseMeasure(executor("usual", 2), executor("larger", 12), request, registry)
+    for _ in range(2):
+        assert measure(build_of("2.0.1"), fresh=False).control.hits == 12
+    assert swept == ["usual", "larger", "larger"]
 
 
 def test_what_a_command_is_holds_its_folder_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
