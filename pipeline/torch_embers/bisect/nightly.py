@@ -56,27 +56,27 @@ def listing(index: str, after: str, before: str, clone: Clone | None) -> list[Pl
     """
     folder, low, high, own_tags = Path(index), Version(after), Version(before), frozenset(sys_tags())
     wheels = ((path.name, str(path)) for path in folder.rglob("*.whl")) if folder.is_dir() else _of_index(index)
-    found: dict[Version, Place] = {}
+    found: dict[str, Place] = {}
     for name, address in wheels:
         try:
             project, version, _, tags = parse_wheel_filename(name)
         except InvalidWheelFilename:
             continue
         if project == "torch" and version.is_devrelease and low < version < high and not own_tags.isdisjoint(tags):
-            found[Version(version.public)] = Place(version.public, addresses=(address,))
+            found[version.public] = Place(version.public, addresses=(address,))
     days = days_of(clone) if clone else {}
-    for version in map(Version, [] if folder.is_dir() else days):
-        if low < version < high and version not in found:
-            found[version] = Place(str(version), addresses=_forgotten(index, str(version)))
+    for text in () if folder.is_dir() else days:
+        if text not in found and low < Version(text) < high:
+            found[text] = Place(text, addresses=_forgotten(index, text))
     if not found:
         raise BuildError(
             f"{index} has no nightly between {after} and {before} for this Python: an index keeps some weeks; give "
             "another --index, or with --commits a clone that has the branch nightly (`git fetch origin nightly`)"
         )
-    ordered = [found[version] for version in sorted(found)]
-    by_source = groupby(ordered, lambda place: days[place.version].source if place.version in days else place.version)
-    firsts = [next(places) for _, places in by_source]
-    return [replace(one, commit=days[one.version].commit) if one.version in days else one for one in firsts]
+    own_days = {text: days.get(text, Day("", text)) for text in found}  # one that the clone lacks is its own source
+    ordered = sorted(found.values(), key=lambda place: Version(place.version))
+    firsts = [next(places) for _, places in groupby(ordered, lambda place: own_days[place.version].source)]
+    return [replace(place, commit=own_days[place.version].commit) for place in firsts]
 
 
 def _of_index(index: str) -> Iterator[tuple[str, str]]:

@@ -92,7 +92,7 @@ def _of_name(store: Store, settings: Settings, request: BisectRequest) -> Subjec
             raise
         return _of_report(store, settings, asked, request)
     relations = {case.name: case.relations.get(asked) if asked else None for case in cases}
-    case = min(cases, key=lambda case: (bool(asked) and relations[case.name] != "same", _PREFERENCE.index(case.origin)))
+    case = min(cases, key=lambda case: (relations[case.name] != "same", _PREFERENCE.index(case.origin)))
     return Subject(case.name, case.hash, case.code, "case", case, asked if relations[case.name] == "sibling" else None)
 
 
