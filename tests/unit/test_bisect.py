@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from helpers.verdicts import build_of
+from helpers.verdicts import build_of, decision_of
 from support import case_of
-from torch_embers.bisect import measuring, nightly, rules, subjects
-from torch_embers.bisect.commits import Landed, operator_words, ranked, words_of
-from torch_embers.bisect.places import Place, place_of, releases
-from torch_embers.bisect.replies import NOT_INSTALLED
+from torch_embers.bisect import measuring, predicate, subjects
+from torch_embers.bisect.commits import Commit, operator_words, ranked, words_of
+from torch_embers.bisect.places import place_of, releases
 from torch_embers.bisect.request import BisectRequest
-from torch_embers.bisect.search import Reply
-from torch_embers.bisect.sources import Sources
 from torch_embers.bisect.subjects import subject_of
 from torch_embers.settings import Settings
 from torch_embers.store.store import Store
+from torch_embers.verdicts.executor import SweepRequest
 from torch_embers.verdicts.verdict import Control, Observation
 
 if TYPE_CHECKING:
@@ -36,24 +35,42 @@ def test_with_one_run_each_build_is_run_once_also_where_another_showed_the_bug()
             made.append(own.version)
             yield measuring.exit_observation(int(own.version < "2.2"), "")
 
-    measure = measuring.ExitCodeMeasure(once, lambda place: build_of(VERSIONS[place]), 1, Control("build", "x", 1, 1))
-    decisions = [measure(place, fresh=False, large=False) for place in range(len(VERSIONS))]
+    measure = measuring.ExitCodeMeasure(once, 1, Control("build", "x", 1, 1))
+    decisions = [measure(build_of(version), fresh=False) for version in VERSIONS]
     occurs, not_seen = ("occurs", 1, 1), ("not_seen", 0, 1)
-    assert [(one.verdict, one.hits, one.runs) for one in decisions if one] == [occurs, occurs, not_seen, not_seen]
+    assert [(one.verdict, one.hits, one.runs) for one in decisions] == [occurs, occurs, not_seen, not_seen]
     assert made == list(VERSIONS)
+
+
+def test_a_case_whose_control_hits_too_rarely_gets_a_larger_one_from_then_on() -> None:
+    swept: list[str] = []
+
+    def executor(size: str, hits: int) -> Any:
+        def sweep(_: SweepRequest) -> list[Any]:
+            swept.append(size)
+            return [SimpleNamespace(decision=decision_of("not_seen", Control("build", "x", hits, 10)))]
+
+        return SimpleNamespace(sweep=sweep, afresh=lambda request: request)
+
+    registry: Any = SimpleNamespace(installed=list)
+    request = SweepRequest([case_of("x = 1")], [], [])
+    measure = measuring.CaseMeasure(executor("usual", 2), executor("larger", 12), request, registry)
+    for _ in range(2):
+        assert measure(build_of("2.0.1"), fresh=False).control.hits == 12
+    assert swept == ["usual", "larger", "larger"]
 
 
 def test_what_a_command_is_holds_its_folder_and_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     check = tmp_path / "check.py"
     check.write_text("1")
-    first = measuring.identity_of("{python} check.py --strict")
+    first = predicate.identity_of("{python} check.py --strict")
     check.write_text("2")
-    second = measuring.identity_of("{python} check.py --strict")
+    second = predicate.identity_of("{python} check.py --strict")
     assert first != second
     (tmp_path / "sub").mkdir()
     monkeypatch.chdir(tmp_path / "sub")
-    assert measuring.identity_of("{python} ../check.py --strict") != second
+    assert predicate.identity_of("{python} ../check.py --strict") != second
 
 
 def test_a_number_means_the_case_of_that_bug_before_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,39 +100,19 @@ def test_the_list_has_one_build_per_release_in_order_and_no_nightly() -> None:
     assert place_of(places, "mine") == place_of(places, "2.9.1+cpu") == 1
 
 
-def test_a_commit_is_asked_once_whichever_nightlies_were_built_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    places, asked = [Place(f"{n}") for n in range(4)], []
-
-    def prepare(place: int) -> None:
-        places[place] = Place(places[place].version, commit="same" if place < 3 else "other")
-
-    def ask(place: int, /, *, fresh: bool = False) -> Reply:
-        del fresh
-        asked.append(place)
-        return Reply("yes")
-
-    by_commit = nightly.ByCommit(ask, places, prepare, Sources())
-    with monkeypatch.context() as patch:
-        patch.setattr(by_commit, "_ask", lambda *_, **__: NOT_INSTALLED)
-        assert by_commit(1) is NOT_INSTALLED
-    for place in (0, 2, 3, 2):
-        assert by_commit(place).answer == "yes", "a nightly that is not there says nothing of its source"
-    assert asked == [0, 3, 2], "the second batch of a place is made"
-
-
 # ---- commits -------------------------------------------------------------------------------------------------------
 
 
 def test_words_of_operators_leave_out_what_every_script_calls() -> None:
     assert words_of("aten/src/ATen/native/AdaptiveAvgPool2d.cpp") >= {"adaptive", "avg", "pool", "native"}
     code = "import torch\nx = torch.randn(3)\ntorch.nn.functional.adaptive_avg_pool2d(x).sum()\n"
-    assert operator_words(code, rules.load().commits.ignored) == {"adaptive", "avg", "pool"}
-    assert operator_words("def (", ()) == set()
+    assert operator_words(code) == {"adaptive", "avg", "pool"}
+    assert operator_words("def (") == set()
 
 
 def test_a_commit_that_names_the_issue_comes_first_then_rare_words_in_files() -> None:
-    def landed(sha: str, subject: str, *files: str, fixes: tuple[int, ...] = ()) -> Landed:
-        return Landed(sha, "2023-01-01", subject, "", files, fixes=fixes)
+    def landed(sha: str, subject: str, *files: str, fixes: tuple[int, ...] = ()) -> tuple[Commit, str]:
+        return Commit(sha, "2023-01-01", subject, files=files, fixes=fixes), ""
 
     commits = [
         landed("a", "Clean up"),
@@ -124,7 +121,7 @@ def test_a_commit_that_names_the_issue_comes_first_then_rare_words_in_files() ->
         landed("d", "Fix it", fixes=(7,)),
         *(landed(f"e{n}", "about pool") for n in range(9)),
     ]
-    best = ranked(commits, {"adaptive", "pool"}, [7], rules.load().commits)
-    assert [one.commit.sha for one in best[:2]] == ["d", "c"]
+    best = ranked(commits, {"adaptive", "pool"}, [7])
+    assert [one.sha for one in best[:2]] == ["d", "c"]
     assert best[1].words[0] == "adaptive"
-    assert "a" not in {one.commit.sha for one in best}
+    assert "a" not in {one.sha for one in best}

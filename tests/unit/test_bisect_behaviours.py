@@ -13,10 +13,10 @@ from helpers.timeline_rows import SCRIPT, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import assert_clean_error, run_embers
 from torch_embers.bisect.behaviours import Compared, Side, Sides, sides_of
-from torch_embers.bisect.report import Words, sentence
+from torch_embers.bisect.bisection import sentence
 from torch_embers.bisect.request import BisectRequest
-from torch_embers.bisect.rules import load
-from torch_embers.bisect.search import search
+from torch_embers.bisect.search import Reply, search
+from torch_embers.bisect.thresholds import load
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
 from torch_embers.sandbox.runner import RunResult
@@ -123,14 +123,12 @@ def test_a_run_that_both_sides_can_show_shows_nothing_of_the_bad_one() -> None:
     assert [one.outcome for one in ask(BUILDS[2], 1)] == ["not_reproduced"]
 
 
-def test_the_answer_speaks_of_the_behaviour(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch_embers.bisect.search import Reply
-
-    def ask(place: int, /, *, fresh: bool = False) -> Reply:
+def test_the_answer_speaks_of_the_behaviour() -> None:
+    def ask(place: int) -> Reply:
         return Reply("yes" if place < 2 else "no", int(place < 2), 1)
 
     found = search(4, ask, load().search, lambda places: places[0])
-    said = sentence(found, [build.public_version for build in BUILDS], Words("behaviour of 2.6.0", "runs"))
+    said = sentence(found, [build.public_version for build in BUILDS], "behaviour of 2.6.0")
     assert said.startswith("The behaviour of 2.6.0 is gone since 2.7.1 (2.6.0 is the last build with it).")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,20 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.verdicts import decision_of
-from torch_embers.bisect import report, speed
-from torch_embers.bisect import rules as bisect_rules
+from torch_embers.bisect import bisection, thresholds
 from torch_embers.bisect.measuring import doubted
 from torch_embers.bisect.places import Place
-from torch_embers.bisect.replies import NOT_INSTALLED, is_unconfirmed, missed, needs_larger_control, pooled, reply_of
+from torch_embers.bisect.replies import NOT_INSTALLED, missed, pooled, reply_of
 from torch_embers.bisect.search import Answer, History, Reply, merged, search
-from torch_embers.oracles import timing
+from torch_embers.bisect.sessions import Session
+from torch_embers.bisect.subjects import Subject
 from torch_embers.statistics.absence import Rules
 from torch_embers.verdicts.verdict import VERDICTS, Control
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RULES = bisect_rules.load().search
+RULES = thresholds.load().search
 ANSWERS: dict[str, Answer] = {"Y": "yes", "n": "no", "?": "unknown"}
 
 
@@ -198,13 +199,11 @@ def test_a_verdict_becomes_a_reply_with_the_chance_that_it_missed_nothing() -> N
     assert clean.confidence > 1 - rules.miss
     assert reply_of(decision_of("not_seen", Control()), rules).answer == "no"
     assert reply_of(decision_of("not_seen", rare), rules).answer == "unknown"
-    assert needs_larger_control(decision_of("not_seen", rare))
-    assert is_unconfirmed(decision_of("inconclusive", sure, 1))
     for verdict in set(VERDICTS) - {"occurs", "absent", "not_seen"}:
         assert reply_of(decision_of(verdict, sure), rules).answer == "unknown"
 
 
-def told(replies: Mapping[int, Reply], count: int, *, known: bool = False, rated: bool = True) -> report.Bisection:
+def told(replies: Mapping[int, Reply], count: int, *, known: bool = False, rated: bool = True) -> bisection.Bisection:
     """A search over these replies, as it is told; where all is known, nothing is installed."""
     stored = {place: replace(reply, known=True) for place, reply in replies.items()} if known else {}
 
@@ -212,25 +211,26 @@ def told(replies: Mapping[int, Reply], count: int, *, known: bool = False, rated
         return NOT_INSTALLED if known else replies[place]
 
     found = search(count, ask, RULES, min, known=stored)
-    return report.Bisection("case", (), [Place(f"2.{n}.0") for n in range(count)], found, rated=rated)
+    subject, session = Subject("case", "", "", "case"), Session("", 0, 0, datetime(2026, 1, 1), {})  # noqa: DTZ001
+    return bisection.Bisection(subject, [Place(f"2.{n}.0") for n in range(count)], found, (), session, rated)
 
 
 @pytest.mark.parametrize(("chance", "said"), [(0.9999, "0.99"), (0.9959, "0.99"), (0.989, "0.98")])
 def test_the_confidence_is_rounded_down_and_only_builds_that_were_run_are_counted(chance: float, said: str) -> None:
     made = told({n: Reply("yes", 4, 4) if n < 3 else Reply("no", 0, 4, chance) for n in range(6)}, 6, known=True)
-    assert f"confidence at least {said}; 0 of 6 builds were run" in list(report.lines(made))
-    assert report.as_table(made)["confidence"] == float(said)
-    assert "environment above" not in report.markdown(made)
+    assert f"confidence at least {said}; 0 of 6 builds were run" in list(bisection.lines(made))
+    assert bisection.as_table(made)["confidence"] == float(said)
+    assert "environment above" not in bisection.markdown(made, "o/r")
 
 
 def test_no_confidence_is_stated_without_a_clean_answer_or_a_rate() -> None:
     always = told({n: Reply("yes", 3, 3) for n in range(4)}, 4)
-    assert list(report.lines(always))[1] == "4 of 4 builds were run"
-    assert "onfidence" not in report.markdown(always)
+    assert list(bisection.lines(always))[1] == "4 of 4 builds were run"
+    assert "onfidence" not in bisection.markdown(always, "o/r")
     once = told({n: Reply("yes" if n < 2 else "no", n < 2, 1, 0.99) for n in range(4)}, 4, rated=False)
-    assert "no confidence" in list(report.lines(once))[1]
-    assert "No confidence" in report.markdown(once)
-    assert report.as_table(once)["confidence"] is None
+    assert "no confidence" in list(bisection.lines(once))[1]
+    assert "No confidence" in bisection.markdown(once, "o/r")
+    assert bisection.as_table(once)["confidence"] is None
 
 
 UNDECIDED = Reply("unknown", 1, 6)
@@ -269,20 +269,3 @@ def test_a_command_that_is_never_good_says_nothing_of_the_builds() -> None:
     assert (found.kind, found.reason[:31]) == ("cannot tell", "it never exited 0 on any build,")
     flaky = told({n: Reply("yes", 2, 3) for n in range(3)}, 3).history
     assert doubted(flaky).kind == "always"
-
-
-@pytest.mark.parametrize(
-    ("low", "ratio", "high", "answer", "hits"),
-    [
-        (1.2, 1.3, 1.4, "yes", 1),
-        (0.9, 1.0, 1.1, "no", 0),
-        (1.0, 1.05, 1.2, "unknown", 0),
-        (1.05, 1.15, 1.2, "unknown", 1),
-    ],
-)
-def test_an_interval_decides_where_all_of_it_is_on_one_side(
-    low: float, ratio: float, high: float, answer: str, hits: int
-) -> None:
-    reply = speed.reply_of(timing.TimingReport("", ratio, low, high, 0.1, (1.0,), (1.0,)), 1.1)
-    assert (reply.answer, reply.hits, reply.runs) == (answer, hits, 1)
-    assert reply.confidence == (0.975 if answer == "no" else 1.0)

@@ -22,7 +22,7 @@ from torch_embers import console
 from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
 from torch_embers.audit import formats as audit_formats
-from torch_embers.bisect import report as bisection_report
+from torch_embers.bisect import bisection
 from torch_embers.builds.registry import Build
 from torch_embers.fixtests.report import Yield
 from torch_embers.hunt.sweep import Hunted
@@ -176,7 +176,7 @@ def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
 OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
-    "embers bisect": lambda: bisection_report.as_table(MagicMock(nightlies=None, commits=None)),
+    "embers bisect": lambda: bisection.as_table(MagicMock(nightlies=None, commits=None)),
     "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),

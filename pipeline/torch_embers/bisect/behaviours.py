@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from torch_embers.bisect.measuring import sandbox_runs
 from torch_embers.bisect.places import place_of
 from torch_embers.errors import InputError
 from torch_embers.sandbox.policy import HOSTILE
-from torch_embers.statistics.absence import Rules
 from torch_embers.timeline.behaviour import behaviour, same
 from torch_embers.timeline.item_script import borders, installed
 from torch_embers.timeline.model import Observation
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.bisect.build_list import BuildList
+    from torch_embers.bisect.places import BuildList
     from torch_embers.bisect.request import BisectRequest
     from torch_embers.builds.registry import Build
     from torch_embers.builds.work import Machine
@@ -69,10 +69,6 @@ class Sides:
     def question(self) -> str:
         """What each build is asked, as a sentence."""
         return f"Asked of each build: does the script of {self.item.name} behave as on {self.bad} or as on {self.good}?"
-
-    def asked(self, request: BisectRequest) -> BisectRequest:
-        """The request with both sides as the ends of the search."""
-        return replace(request, good=self.good.version, bad=self.bad.version)
 
 
 def sides_of(
@@ -136,14 +132,10 @@ class Compared:
             yield self._outcome(seen)
 
     def _runs(self, build: Build, count: int) -> Iterator[Observation]:
-        share = max(1, -(-count // Rules.load().zygotes))
         item, code = self._sides.item, self._sides.item.script.code
         attempts = [item.attempt(str(n), code, n, self._timeout) for n in range(count)]
-        with self._machine.on(build, HOSTILE) as runner:
-            for at in range(0, count, share):
-                runner.restart()
-                for result in runner.run(attempts[at : at + share]):
-                    yield replace(observe(result, code), seed=int(result.key))
+        for result in sandbox_runs(self._machine, build, attempts, HOSTILE):
+            yield replace(observe(result, code), seed=int(result.key))
 
     def _outcome(self, seen: Observation) -> Outcome:
         one = behaviour([seen])

@@ -1,122 +1,53 @@
-"""How a place is measured: a case by a sweep, a script in the sandbox, a predicate as `git bisect run` would."""
+"""How a build is measured: a case by a sweep, whatever ends with an exit code by runs; scripts run in the sandbox."""
 
 from __future__ import annotations
 
-import os
-import shlex
-import signal
-import subprocess
-import time
-from contextlib import suppress
 from dataclasses import replace
-from hashlib import file_digest
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
-from torch_embers.builds.registry import BuildError
-from torch_embers.errors import InputError
 from torch_embers.oracles.signature import from_traceback
+from torch_embers.sandbox.policy import REVIEWED
 from torch_embers.sandbox.runner import Attempt
 from torch_embers.statistics.absence import Rules
-from torch_embers.verdicts.executor import Executor, SweepRequest
 from torch_embers.verdicts.verdict import SKIP, Control, Observation, decide, last_line, planned, speaks_of_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime
 
-    from torch_embers.bisect.replies import Measure
+    from torch_embers.bisect.request import Hang
     from torch_embers.bisect.search import History
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.builds.work import Machine
-    from torch_embers.cases.case import Case
-    from torch_embers.progress import Progress
     from torch_embers.sandbox.runner import RunResult
-    from torch_embers.store.store import Store
-    from torch_embers.store.writer import Writer
+    from torch_embers.verdicts.executor import Executor, SweepRequest
     from torch_embers.verdicts.verdict import Decision
-
-ABORTS = 128
-"""`git bisect run` stops at this exit code and above."""
-MOST_OUTPUT = 16 << 20
-"""Bytes of a command's output that are kept on the disk; what is older than its end is dropped."""
-TAIL = 64 << 10
-"""Bytes of the end of the output that are read."""
-GLANCE_SECONDS = 0.2
-"""How often the size of the output is looked at."""
-
-
-class Builds(Protocol):
-    """The builds of the places of a list."""
-
-    registry: Registry
-
-    def of(self, place: int, /) -> Build | None:
-        """The build of a place; None where there is none and none can be had."""
-
-
-class Lasting:
-    """A measure for which a build that goes away, or becomes another one, while it is asked about has no answer.
-
-    The search goes on with the other builds, as it does where one was never installed.
-
-    Args:
-        measure: what is asked.
-        progress: is told which build had no answer, and why.
-    """
-
-    def __init__(self, measure: Measure, progress: Progress) -> None:
-        self._measure, self._progress = measure, progress
-
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
-        """Return the verdict of a place; None where its build is gone."""
-        try:
-            return self._measure(place, fresh=fresh, large=large)
-        except BuildError as error:
-            self._progress.said(f"{error}; the search goes on without it")
-            return None
 
 
 class CaseMeasure:
     """Measures a case: a sweep over one build, so that controls, fresh starts and stored verdicts are those of `run`.
 
     Args:
-        places: finds the builds.
-        since: with ``batch``, verdicts from before do not count.
+        usual: makes the sweeps.
+        larger: the same, with controls of the size for flaky cases; makes all sweeps from the first on whose control
+            hits too rarely to show that the build is clean.
+        request: the case; verdicts from before ``since`` do not count.
+        registry: of the builds that can be controls.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        machine: Machine,
-        progress: Progress,
-        case: Case,
-        places: Builds,
-        *,
-        large_control: int,
-        jobs: int = 1,
-        batch: int = 0,
-        since: datetime | None = None,
-    ) -> None:
-        rules = Rules.load()
-        sizes = {"control_batch": large_control, "slow_control_batch": large_control}
-        self._executors = {
-            large: Executor(store, writer, machine, progress, used)
-            for large, used in ((False, rules), (True, rules.model_copy(update=sizes)))
-        }
-        self._case, self._places = case, places
-        self._jobs, self._batch, self._since = jobs, batch, since
+    def __init__(self, usual: Executor, larger: Executor, request: SweepRequest, registry: Registry) -> None:
+        self._executor, self._larger, self._request, self._registry = usual, larger, request, registry
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
         """Return the verdict of a sweep."""
-        build = self._places.of(place)
-        if build is None:
-            return None
-        executor, controls = self._executors[large], self._places.registry.installed()
-        request = SweepRequest([self._case], [build], controls, self._jobs, self._batch, self._since)
-        [cell] = executor.sweep(executor.afresh(request) if fresh else request)
+        decision = self._swept(build, fresh=fresh)
+        if decision.verdict == "not_seen" and decision.control.kind == "build" and self._executor is not self._larger:
+            self._executor = self._larger
+            return self._swept(build, fresh=True)
+        return decision
+
+    def _swept(self, build: Build, *, fresh: bool) -> Decision:
+        request = replace(self._request, builds=[build], controls=self._registry.installed())
+        [cell] = self._executor.sweep(self._executor.afresh(request) if fresh else request)
         return cell.decision
 
 
@@ -128,22 +59,15 @@ class ExitCodeMeasure:
     """
 
     def __init__(
-        self,
-        once: Callable[[Build, int], Iterator[Observation]],
-        build_of: Callable[[int], Build | None],
-        runs: int,
-        control: Control | None = None,
+        self, once: Callable[[Build, int], Iterator[Observation]], runs: int, control: Control | None = None
     ) -> None:
-        self._once, self._build_of, self._runs = once, build_of, runs
+        self._once, self._runs = once, runs
         self._control = control if control is not None and runs > 1 else Control()
         self._rules = Rules.load()
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
         """Return the verdict of as many runs as the control asks for."""
-        del fresh, large  # runs are never stored, and the control is as large as the user says
-        build = self._build_of(place)
-        if build is None:
-            return None
+        del fresh  # runs are never stored
         measures = self._control.kind == "none"
         wanted = self._runs if measures else planned(self._control, self._rules)
         seen: list[Observation] = []
@@ -165,26 +89,44 @@ class ExitCodeMeasure:
         return len(seen) >= wanted + (self._rules.confirmations if hits and not measures else 0)
 
 
-Hang = Literal["bad", "skip"]
-"""What a run means that does not end in time: the bug, or a build that cannot be tested."""
+def doubted(found: History) -> History:
+    """No answer where no run of a script or command was good: then it may be what fails, and not the builds."""
+    shown = [reply for reply in found.replies.values() if reply.answer == "yes"]
+    if found.kind != "always" or any(reply.hits < reply.runs for reply in shown):
+        return found
+    reason = "it never exited 0 on any build, so it may fail for a reason of its own"
+    return replace(found, kind="cannot tell", reason=reason)
+
+
+# ---- runs ----------------------------------------------------------------------------------------------------------
+
+
+def sandbox_runs(
+    machine: Machine, build: Build, attempts: Sequence[Attempt], profile: str = REVIEWED
+) -> Iterator[RunResult]:
+    """Runs in the sandbox, shared among three fresh starts.
+
+    Raises:
+        BuildError: the build is gone, or became another one.
+    """
+    share = max(1, -(-len(attempts) // Rules.load().zygotes))
+    with machine.on(build, profile) as runner:
+        for at in range(0, len(attempts), share):
+            runner.restart()
+            yield from runner.run(attempts[at : at + share])
 
 
 def script_runs(
     name: str, code: str, machine: Machine, *, timeout: float, hang_is: Hang
 ) -> Callable[[Build, int], Iterator[Observation]]:
-    """Runs of a user's own script in the sandbox, three fresh starts a build.
+    """Runs of a user's own script.
 
     A death by a signal is the bug, as exit 1 is; a missing package or interface speaks of the script, not of the bug.
     """
 
     def runs(build: Build, count: int) -> Iterator[Observation]:
-        share = max(1, -(-count // Rules.load().zygotes))
         attempts = [Attempt(str(n), code, name, seed=n, timeout=timeout, finalise=True) for n in range(count)]
-        with machine.on(build) as runner:
-            for at in range(0, count, share):
-                runner.restart()
-                for result in runner.run(attempts[at : at + share]):
-                    yield _script_observation(result, hang_is)
+        return (_script_observation(result, hang_is) for result in sandbox_runs(machine, build, attempts))
 
     return runs
 
@@ -198,131 +140,8 @@ def _script_observation(result: RunResult, hang_is: Hang) -> Observation:
     if result.ended == "exited":
         return exit_observation(result.exit_code or 0, last_line(result.stderr or result.stdout))
     if result.ended == "timeout":
-        return _no_end(result.detail, hang_is)
+        return no_end(result.detail, hang_is)
     return Observation("sandbox_error", None, result.detail)
-
-
-def _no_end(said: str, hang_is: Hang) -> Observation:
-    return Observation("reproduced" if hang_is == "bad" else "timeout", None, said)
-
-
-def predicate_runs(
-    command: str, registry: Registry, *, timeout: float, hang_is: Hang
-) -> Callable[[Build, int], Iterator[Observation]]:
-    """Runs of a command with the user's own rights.
-
-    It finds the interpreter of the build in ``EMBERS_PYTHON`` and its version in ``EMBERS_VERSION``; ``{python}`` and
-    ``{version}`` in its words stand for the same.
-
-    Raises:
-        InputError: the command is empty or its quotes do not close.
-    """
-    words = words_of(command)
-
-    def runs(build: Build, count: int) -> Iterator[Observation]:
-        stands_for = {"{python}": str(build.python), "{version}": build.public_version}
-        call = [_filled(word, stands_for) for word in words]
-        environment = os.environ | {"EMBERS_PYTHON": str(build.python), "EMBERS_VERSION": build.public_version}
-        with registry.using(build):
-            for number in range(count):
-                yield _predicate_run(call, environment | {"EMBERS_SEED": str(number)}, timeout, hang_is)
-
-    return runs
-
-
-def words_of(command: str) -> list[str]:
-    """The words of a command, split as a shell does.
-
-    Raises:
-        InputError: there is none, or its quotes do not close.
-    """
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InputError(f"--predicate {command}: {error}: quote it as a shell would") from error
-    if not words:
-        raise InputError("--predicate is empty: give a command, such as 'python check.py' or '{python} check.py'")
-    return words
-
-
-def identity_of(command: str) -> tuple[str, list[str]]:
-    """What decides what a command does, as far as it can be seen: the folder it runs in, and its words that are files.
-
-    Raises:
-        InputError: as of ``words_of``, or a file cannot be read.
-    """
-    digests = []
-    for path in map(Path, words_of(command)):
-        try:
-            if path.is_file():
-                with path.open("rb") as file:
-                    digests.append(file_digest(file, "sha256").hexdigest())
-        except OSError as error:
-            raise InputError(f"--predicate {path}: {error.strerror or error}: give a file that can be read") from error
-    return str(Path.cwd()), digests
-
-
-def _filled(word: str, stands_for: dict[str, str]) -> str:
-    for name, value in stands_for.items():
-        word = word.replace(name, value)
-    return word
-
-
-def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float, hang_is: Hang) -> Observation:
-    with TemporaryFile("ab+") as out, TemporaryFile("ab+") as err:  # a pipe would last as long as any child holds it
-        try:
-            process = subprocess.Popen(
-                call, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-            )
-        except OSError as error:
-            what = f"--predicate {call[0]}: {error.strerror or error}"
-            raise InputError(f"{what}: give a program that can be run") from error
-        code = _ended(process, (out, err), timeout)
-        said = last_line(_tail(err)) or last_line(_tail(out))
-    if code is None:
-        return _no_end(f"no end within {timeout:g} s", hang_is)
-    if code < 0 or code >= ABORTS:
-        raise InputError(
-            f"--predicate ended with {code if code >= 0 else f'signal {-code}'}: 128 and above stop a bisection, as in "
-            "`git bisect run`; let it end with 1 where that is the bug, with 125 where it cannot be tested"
-        )
-    return exit_observation(code, said)
-
-
-def _ended(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeout: float) -> int | None:
-    """The exit code; None after the time limit. Whatever is left of the command's process group is killed in any case.
-
-    A child in the background would take processor time from the next build, or answer in its place. One that makes a
-    session of its own lives on.
-    """
-    deadline = time.monotonic() + timeout
-    try:
-        while (left := deadline - time.monotonic()) > 0:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(min(left, GLANCE_SECONDS))
-            for output in outputs:
-                if os.fstat(output.fileno()).st_size > MOST_OUTPUT:
-                    output.truncate(0)
-        return None
-    finally:
-        with suppress(ProcessLookupError, PermissionError):  # macOS: no permission where only zombies are left
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _tail(output: IO[bytes]) -> str:
-    size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - TAIL))
-    return output.read(TAIL).decode("utf-8", "replace")
-
-
-def doubted(found: History) -> History:
-    """No answer where no run of a script or command was good: then it may be what fails, and not the builds."""
-    shown = [reply for reply in found.replies.values() if reply.answer == "yes"]
-    if found.kind != "always" or any(reply.hits < reply.runs for reply in shown):
-        return found
-    reason = "it never exited 0 on any build, so it may fail for a reason of its own"
-    return replace(found, kind="cannot tell", reason=reason)
 
 
 def exit_observation(code: int, said: str) -> Observation:
@@ -332,3 +151,8 @@ def exit_observation(code: int, said: str) -> Observation:
     if code == SKIP:
         return Observation("cannot_run", None, said or "exit 125")
     return Observation("reproduced", None, said or f"exit {code}")
+
+
+def no_end(said: str, hang_is: Hang) -> Observation:
+    """What a run says that did not end in time."""
+    return Observation("reproduced" if hang_is == "bad" else "timeout", None, said)

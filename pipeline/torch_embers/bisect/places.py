@@ -1,24 +1,22 @@
-"""The list that a bisection searches: releases or nightlies in order, installed or not, and what is known of each."""
+"""The list that a bisection searches: releases or nightlies in order, with their builds."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from torch_embers.bisect.replies import reply_of
-from torch_embers.builds.registry import CURRENT, BuildError
-from torch_embers.verdicts.verdict import Control, Decision
+from torch_embers.builds import install
+from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry, environment_text, placed_here
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
-    from torch_embers.bisect.search import Reply
-    from torch_embers.builds.registry import Build
-    from torch_embers.statistics.absence import Rules
-    from torch_embers.verdicts.matrix import Entry
-    from torch_embers.verdicts.verdict import ControlKind, Verdict
+    from torch_embers.bisect.request import BisectRequest
+    from torch_embers.progress import Progress
+    from torch_embers.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +28,17 @@ class Place:
         build: the installed build; None where there is none.
         addresses: of a nightly, where its wheel may be: a file, or addresses of which the first that answers counts.
         commit: commit that it was built from, where that is known before it is installed.
-        alike: nightlies of the same source, which stand in where this one cannot be had.
     """
 
     version: str
     build: Build | None = None
     addresses: tuple[str, ...] = ()
     commit: str = ""
-    alike: tuple[Place, ...] = ()
 
     @property
     def commit_known(self) -> str:
-        """The commit, as the build or its index says."""
+        """The commit, as the build or the clone says."""
         return self.build.git_commit if self.build is not None else self.commit
-
-    @property
-    def stand_in(self) -> Place | None:
-        """The next nightly of the same source; None where there is no other."""
-        return replace(self.alike[0], alike=self.alike[1:]) if self.alike else None
 
 
 def releases(installed: Sequence[Build], known: Collection[str] = ()) -> list[Place]:
@@ -60,8 +51,15 @@ def releases(installed: Sequence[Build], known: Collection[str] = ()) -> list[Pl
     for build in sorted(installed, key=lambda b: (b.name != CURRENT, b.used_at)):
         if build.channel == "release":
             own[build.public_version] = build
-    versions = {text for text in (*own, *known) if _is_version(text)}
+    versions = {text for text in (*own, *known) if _is_release(text)}
     return [Place(version, own.get(version)) for version in sorted(versions, key=Version)]
+
+
+def _is_release(text: str) -> bool:
+    try:
+        return not Version(text).is_devrelease
+    except InvalidVersion:
+        return False
 
 
 def place_of(places: Sequence[Place], version: str) -> int:
@@ -78,59 +76,49 @@ def place_of(places: Sequence[Place], version: str) -> int:
     raise BuildError(f"no build {version!r} to search: there are {known} (`embers builds add {version}` adds one)")
 
 
-def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
-    """What earlier verdicts say of places; where environments differ on one build, the bug is there.
+class BuildList:
+    """The builds of a list of places: finds them, installs what is missing where that is wanted, removes it after.
 
-    Clean runs without a control say nothing where another build is known to show the bug.
+    Args:
+        index: of nightlies, for what their wheels need.
     """
-    occurs = any(entry.verdict == "occurs" for entry in entries)
-    position = {place.version: number for number, place in enumerate(places)}
-    replies: dict[int, Reply] = {}
-    for entry in entries:
-        reply = reply_of(decision_of(entry), rules, known=True)
-        if entry.verdict == "not_seen" and occurs:
-            reply = replace(reply, answer="unknown", confidence=1.0)
-        if entry.build in position:
-            place = position[entry.build]
-            replies[place] = _together(replies.get(place, reply), reply)
-    return replies
 
+    def __init__(
+        self, settings: Settings, places: Sequence[Place], request: BisectRequest, index: str, progress: Progress
+    ) -> None:
+        self.registry = Registry(settings.builds_dir)
+        self.places = list(places)
+        self._settings, self._request, self._index = settings, request, index
+        self._progress = progress
+        self._made: list[str] = []
+        self._failed: set[int] = set()
 
-def _together(one: Reply, other: Reply) -> Reply:
-    """What two environments say of one build: one that decides counts, and a bug that one of them shows is there."""
-    if other.answer in (one.answer, "unknown"):
-        return one
-    if one.answer == "unknown":
-        return other
-    shows = one if one.answer == "yes" else other
-    said = ", clean in another environment"
-    return shows if shows.detail.endswith(said) else replace(shows, detail=shows.detail + said)
+    def of(self, place: int) -> Build | None:
+        """The build of a place; None where there is none and none may, or can, be installed."""
+        own = self.places[place]
+        if own.build is None and place not in self._failed and (self._request.install or own.addresses):
+            try:
+                self.places[place] = replace(own, build=self._installed(own))
+            except BuildError as error:
+                self._progress.said(f"{own.version} cannot be installed: {error}")
+                self._failed.add(place)
+        return self.places[place].build
 
+    def _installed(self, own: Place) -> Build:
+        with suppress(BuildError):
+            return self.registry.find(own.version)
+        made = install.add_for(self._settings, own.version, own.addresses, self._index, self._progress)
+        self._made.append(made.name)
+        return made
 
-def decision_of(entry: Entry) -> Decision:
-    """A stored verdict as the decision that it was."""
-    kind = cast("ControlKind", entry.control)
-    control = Control(kind, entry.control_build, entry.control_k, entry.control_n)
-    return Decision(
-        cast("Verdict", entry.verdict),
-        entry.flaky,
-        entry.k,
-        entry.n,
-        entry.detectable_rate,
-        control,
-        entry.detail,
-        None,
-    )
+    def environments(self, asked: Iterable[int]) -> list[str]:
+        """Where runs of these places were made, in words."""
+        builds = [self.places[place].build for place in asked]
+        return sorted({environment_text(placed_here(build).where) for build in builds if build})
 
-
-def said_bad(places: Sequence[Place], versions: Mapping[str, object] | Sequence[str]) -> list[int]:
-    """Places of versions on which somebody measured the bug, the newest first."""
-    wanted = {Version(text) for text in versions}
-    return [n for n in reversed(range(len(places))) if Version(places[n].version) in wanted]
-
-
-def _is_version(text: str) -> bool:
-    try:
-        return not Version(text).is_devrelease
-    except InvalidVersion:
-        return False
+    def evict(self) -> None:
+        """Remove what was installed here, where that is wanted."""
+        for name in self._made if self._request.evict else ():
+            with suppress(BuildError):  # in use elsewhere: it stays
+                self.registry.remove(name)
+                self._progress.said(f"removed {name}")

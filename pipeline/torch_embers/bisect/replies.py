@@ -1,19 +1,27 @@
-"""From verdicts to replies of a search: pure."""
+"""From verdicts to replies of a search."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from torch_embers.bisect.search import Reply
+from torch_embers.builds.registry import BuildError
 from torch_embers.statistics.absence import lower_bound
+from torch_embers.verdicts.verdict import Control, Decision
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.bisect.rules import SearchRules
+    from torch_embers.bisect.places import BuildList, Place
+    from torch_embers.bisect.thresholds import SearchThresholds
+    from torch_embers.builds.registry import Build
+    from torch_embers.progress import Progress
     from torch_embers.statistics.absence import Rules
-    from torch_embers.verdicts.verdict import Control, Decision
+    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.verdict import ControlKind, Verdict
+
+NOT_INSTALLED = Reply("unknown", detail="not installed here", ran=False)
 
 
 def missed(control: Control, runs: int, rules: Rules) -> float:
@@ -44,80 +52,100 @@ def reply_of(decision: Decision, rules: Rules, *, known: bool = False) -> Reply:
             return Reply("unknown", decision.hits, decision.runs, 1.0, said, known)
 
 
-NOT_INSTALLED = Reply("unknown", detail="not installed here", ran=False)
-
-
 def pooled(batches: Sequence[Decision], rules: Rules) -> Reply:
     """What batches on one place say that were made until a hit was confirmed: a hit in two of them is.
 
     A hit that stays alone leaves the place undecided, however clean the other batches are.
     """
-    last = reply_of(batches[-1], rules)
     hits, runs = sum(batch.hits for batch in batches), sum(batch.runs for batch in batches)
     if len(batches) == 1 or not hits:
-        return last
+        return reply_of(batches[-1], rules)
     shown = next(batch for batch in batches if batch.hits)
-    verdict = "occurs" if hits > 1 else "inconclusive"
-    return replace(
-        last,
-        answer="yes" if hits > 1 else "unknown",
-        hits=hits,
-        runs=runs,
-        confidence=1.0,
-        detail=f"{verdict} {hits}/{runs} ({shown.detail})",
-    )
+    if hits > 1:
+        return Reply("yes", hits, runs, detail=f"occurs {hits}/{runs} ({shown.detail})")
+    return Reply("unknown", hits, runs, detail=f"inconclusive {hits}/{runs} ({shown.detail})")
 
 
-def needs_larger_control(decision: Decision) -> bool:
-    """Whether a build was clean, but its control hits too rarely to show an absence."""
-    return decision.verdict == "not_seen" and decision.control.kind == "build"
+# ---- earlier verdicts ----------------------------------------------------------------------------------------------
 
 
-def is_unconfirmed(decision: Decision) -> bool:
-    """Whether a single hit decided nothing: another batch may."""
-    return decision.verdict == "inconclusive" and decision.hits == 1
+def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
+    """What earlier verdicts say of places; where environments differ on one build, the bug is there.
+
+    Clean runs without a control say nothing where another build is known to show the bug.
+    """
+    occurs = any(entry.verdict == "occurs" for entry in entries)
+    position = {place.version: number for number, place in enumerate(places)}
+    replies: dict[int, Reply] = {}
+    for entry in entries:
+        if entry.build not in position:
+            continue
+        control = Control(cast("ControlKind", entry.control), entry.control_build, entry.control_k, entry.control_n)
+        verdict, rate = cast("Verdict", entry.verdict), entry.detectable_rate
+        decision = Decision(verdict, entry.flaky, entry.k, entry.n, rate, control, entry.detail, None)
+        reply = reply_of(decision, rules, known=True)
+        if entry.verdict == "not_seen" and occurs:
+            reply = replace(reply, answer="unknown", confidence=1.0)
+        place = position[entry.build]
+        replies[place] = _together(replies.get(place, reply), reply)
+    return replies
+
+
+def _together(one: Reply, other: Reply) -> Reply:
+    """What two environments say of one build: one that decides counts, and a bug that one of them shows is there."""
+    if other.answer in (one.answer, "unknown"):
+        return one
+    if one.answer == "unknown":
+        return other
+    shows = one if one.answer == "yes" else other
+    said = ", clean in another environment"
+    return shows if shows.detail.endswith(said) else replace(shows, detail=shows.detail + said)
+
+
+# ---- new runs ------------------------------------------------------------------------------------------------------
 
 
 class Measure(Protocol):
     """Makes one batch of runs."""
 
-    def __call__(self, place: int, /, *, fresh: bool, large: bool) -> Decision | None:
-        """Return the verdict of a place; None where there is no build to run.
+    def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
+        """Return the verdict of a build, with ``fresh`` of new runs although some are known.
 
-        Args:
-            place: in the list of builds.
-            fresh: make new runs although some are known.
-            large: with a control batch of the size for flaky cases.
+        Raises:
+            BuildError: the build is gone, or became another one.
         """
 
 
-class AskBatch(Protocol):
-    """Asks about one place, where it matters whether stored runs would do."""
+class Asker:
+    """Asks by batches of runs, again where one hit stands alone.
 
-    def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
-        """Return what runs show there; new runs with ``fresh``, and whenever the place was asked before."""
+    A build that goes away while it is asked about has no answer: the search goes on with the others.
 
+    Args:
+        progress: is told which build had no answer, and why.
+    """
 
-class Patient:
-    """Asks by batches of runs: a larger control where the first hits too rarely, again where one hit stands alone."""
+    def __init__(
+        self, measure: Measure, builds: BuildList, search: SearchThresholds, rules: Rules, progress: Progress
+    ) -> None:
+        self._measure, self._builds, self._search, self._rules = measure, builds, search, rules
+        self._progress = progress
 
-    def __init__(self, measure: Measure, search: SearchRules, rules: Rules) -> None:
-        self._measure, self._search, self._rules = measure, search, rules
-        self._large = False
-        self._asked: set[int] = set()
-
-    def __call__(self, place: int, /, *, fresh: bool = False) -> Reply:
-        """Ask about a place; the second time in new runs."""
-        decision = self._measure(place, fresh=fresh or place in self._asked, large=self._large)
-        self._asked.add(place)
-        if decision is None:
+    def __call__(self, place: int, /, *, fresh: bool) -> Reply:
+        """Ask about a place, with ``fresh`` in new runs."""
+        build = self._builds.of(place)
+        if build is None or (decision := self._measured(build, fresh=fresh)) is None:
             return NOT_INSTALLED
-        if needs_larger_control(decision) and not self._large:
-            self._large = True
-            decision = self._measure(place, fresh=True, large=True) or decision
         batches = [decision]
-        for _ in range(self._search.repeats if is_unconfirmed(decision) else 0):
+        for _ in range(self._search.repeats if (decision.verdict, decision.hits) == ("inconclusive", 1) else 0):
             if sum(batch.hits for batch in batches) > 1:
                 break
-            batches.append(self._measure(place, fresh=True, large=self._large) or decision)
+            batches.append(self._measured(build, fresh=True) or decision)
         return pooled(batches, self._rules)
+
+    def _measured(self, build: Build, *, fresh: bool) -> Decision | None:
+        try:
+            return self._measure(build, fresh=fresh)
+        except BuildError as error:
+            self._progress.said(f"{error}; the search goes on without it")
+            return None

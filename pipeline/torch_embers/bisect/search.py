@@ -10,14 +10,14 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from torch_embers.bisect.rules import SearchRules
+    from torch_embers.bisect.thresholds import SearchThresholds
 
 Answer = Literal["yes", "no", "unknown"]
 Why = Literal[
@@ -50,13 +50,6 @@ class Reply:
     known: bool = False
     ran: bool = True
     asked_on: str = ""
-
-
-class Ask(Protocol):
-    """Asks about one place. A second time for the same place means a fresh batch of runs."""
-
-    def __call__(self, place: int, /) -> Reply:
-        """Return what runs show there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +105,11 @@ class History:
     replies: Mapping[int, Reply]
     steps: tuple[Step, ...]
 
+    @property
+    def asked(self) -> set[int]:
+        """Places where runs were made; a build that is not installed has none."""
+        return {step.place for step in self.steps if step.reply.ran}
+
 
 class ContradictedError(InputError):
     """A place that was said to be good or bad is not: there is nothing to search between such ends."""
@@ -123,21 +121,20 @@ class ContradictedError(InputError):
 
 def search(
     count: int,
-    ask: Ask,
-    rules: SearchRules,
+    ask: Callable[[int], Reply],
+    rules: SearchThresholds,
     draw: Callable[[Sequence[int]], int],
     *,
     known: Mapping[int, Reply] | None = None,
     said_bad: Sequence[int] = (),
     expected: Mapping[int, Answer] | None = None,
     own_control: bool = False,
-    soon: Callable[[Sequence[int]], None] | None = None,
 ) -> History:
     """Find where the answer changes.
 
     Args:
         count: length of the list, oldest first.
-        ask: asks about a place; what it raises ends the search.
+        ask: asks about a place, a second time by a fresh batch of runs; what it raises ends the search.
         rules: the numbers.
         draw: chooses a place for the validation.
         known: what is known before; a known place is asked only where a change rests on it.
@@ -146,13 +143,11 @@ def search(
         expected: answers that the caller vouches for; they are verified first.
         own_control: whether the first place that shows the bug is the control of the others; clean places that were
             asked before it are then asked again.
-        soon: is told, before a place is asked, this place and those that may be asked next, the likeliest first, so
-            that they can be prepared, or measured, meanwhile.
 
     Raises:
         ContradictedError: a place answers otherwise than the caller says.
     """
-    made = _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control, soon=soon)
+    made = _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control)
     return made.run(expected or {})
 
 
@@ -160,16 +155,14 @@ class _Search:
     def __init__(
         self,
         count: int,
-        ask: Ask,
-        rules: SearchRules,
+        ask: Callable[[int], Reply],
+        rules: SearchThresholds,
         draw: Callable[[Sequence[int]], int],
         replies: dict[int, Reply],
         said_bad: Sequence[int],
         *,
         own_control: bool,
-        soon: Callable[[Sequence[int]], None] | None,
     ) -> None:
-        self._soon = soon
         self._count, self._ask, self._rules, self._draw = count, ask, rules, draw
         self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
         self._steps: list[Step] = []
@@ -206,16 +199,6 @@ class _Search:
         """Whether runs said nothing, as where the control failed: that confirms no clean answer."""
         return reply.ran and reply.answer == "unknown" and not reply.hits
 
-    def _next(self, low: int, high: int) -> Iterator[int]:
-        """The midpoint that is asked next where these two places differ."""
-        if any(place not in self._replies for place in range(low + 1, high)):
-            yield midpoint(low, high, self._replies)
-
-    def _tell(self, place: int, after: Sequence[int]) -> None:
-        """Say what may be asked after a place that is about to be asked."""
-        if self._soon is not None and place not in self._replies:
-            self._soon([place, *(one for one in after if one not in self._replies)])
-
     def _made(self, place: int) -> int:
         """Batches of runs on a place; a reply that was asked before this search began is one."""
         reply = self._replies.get(place)
@@ -225,7 +208,6 @@ class _Search:
         """Decide the outermost places; where one cannot be tested, its nearest neighbour that can."""
         for order in (range(self._count), reversed(range(self._count))):
             for place in order:
-                self._tell(place, [] if place == self._count - 1 else [self._count - 1])
                 reply = self._replies.get(place) or self._put(place, "endpoint")
                 if reply.answer != "unknown":
                     break
@@ -256,9 +238,7 @@ class _Search:
         """Narrow every pair of places that differ, then ask the clean side again; whether anything was asked."""
         asked = False
         while (pair := next(self._open(), None)) is not None:
-            middle = midpoint(*pair, self._replies)
-            self._tell(middle, [*self._next(pair[0], middle), *self._next(middle, pair[1])])
-            self._put(middle, "midpoint")
+            self._put(midpoint(*pair, self._replies), "midpoint")
             asked = True
         for change in self._changes():
             for place in (change.before, change.after):
@@ -279,19 +259,8 @@ class _Search:
         everything = not self._changes() and self._count <= self._rules.exhaustive
         if done >= self._rules.validation and not everything:
             return False
-        wanted = len(untested) if everything else self._rules.validation - done
-        chosen = self._drawn(untested, wanted if self._soon else 1)
-        self._tell(chosen[0], chosen[1:])
-        self._put(chosen[0], "validation")
+        self._put(self._draw(untested), "validation")
         return True
-
-    def _drawn(self, untested: Sequence[int], count: int) -> list[int]:
-        """The place that is drawn, and those that are drawn next where nothing new comes to light."""
-        left, chosen = list(untested), list[int]()
-        while left and len(chosen) < count:
-            chosen.append(self._draw(left))
-            left.remove(chosen[-1])
-        return chosen
 
     # ---- what is known -------------------------------------------------------------------------------------------
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter
+
+from torch_embers.bisect.commits import Commit
 from torch_embers.bisect.search import Reply
 from torch_embers.normalize import now_utc
 from torch_embers.store import rows
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch_embers.bisect.commits import CommitRange
     from torch_embers.bisect.places import Place
-    from torch_embers.bisect.replies import AskBatch
+    from torch_embers.bisect.replies import Asker
     from torch_embers.bisect.search import History
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
@@ -50,11 +53,8 @@ class Session:
     @property
     def control(self) -> Control | None:
         """The first stored build that shows the bug: its runs measured how often."""
-        for version, asked in self.replies.items():
-            for reply in asked:
-                if reply.answer == "yes":
-                    return Control("build", version, reply.hits, reply.runs)
-        return None
+        shown = ((version, one) for version, asked in self.replies.items() for one in asked if one.answer == "yes")
+        return next((Control("build", version, one.hits, one.runs) for version, one in shown), None)
 
 
 def key_of(parts: Iterable[object]) -> str:
@@ -76,10 +76,10 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
         batch: number for the batches of a new one.
         fresh: begin a new one where the last has finished.
     """
+    replies: dict[str, list[Reply]] = defaultdict(list)
     with store.read() as connection:
         last = connection.execute(_LAST, [key]).fetchone()
         if last is not None and not (fresh and last[3] is not None):
-            replies: dict[str, list[Reply]] = defaultdict(list)
             for version, answer, k, n, confidence, detail, at in connection.execute(_STEPS, [key, last[0]]).fetchall():
                 replies[version].append(Reply(answer, k, n, confidence, detail, asked_on=f"{at:%Y-%m-%d}"))
             return Session(key, last[0], last[1], last[2], replies)
@@ -90,21 +90,21 @@ def begun(store: Store, writer: Writer, key: str, subject: str, batch: int, *, f
         [(started,)] = connection.execute(
             "SELECT started_at FROM bisections WHERE session = ? AND number = ?", [key, number]
         ).fetchall()
-    return Session(key, number, batch, started, defaultdict(list))
+    return Session(key, number, batch, started, replies)
 
 
 class Remembering:
     """Asks what the session has not asked yet, and writes each reply before the next question."""
 
-    def __init__(self, session: Session, writer: Writer, places: list[Place], ask: AskBatch) -> None:
+    def __init__(self, session: Session, writer: Writer, places: Sequence[Place], ask: Asker) -> None:
         self._session, self._writer, self._places, self._ask = session, writer, places, ask
-        self._asked: dict[int, int] = {}
+        self._asked: dict[int, int] = defaultdict(int)
 
     def __call__(self, place: int, /) -> Reply:
         """Return the stored reply, else ask; a second batch is never one of stored runs."""
-        batch = self._asked.get(place, 0)
-        self._asked[place] = batch + 1
-        stored = self._stored(place)
+        batch, version = self._asked[place], self._places[place].version
+        self._asked[place] += 1
+        stored = self._session.replies.get(version, [])
         if batch < len(stored):
             return stored[batch]
         reply = self._ask(place, fresh=batch > 0)
@@ -113,7 +113,7 @@ class Remembering:
         row = {
             "session": self._session.key,
             "number": self._session.number,
-            "version": self._places[place].version,
+            "version": version,
             "batch": batch,
             "answer": reply.answer,
             "k": reply.hits,
@@ -126,16 +126,6 @@ class Remembering:
             rows.append(connection, "bisection_steps", [row])
         return reply
 
-    def _stored(self, place: int) -> Sequence[Reply]:
-        """What was answered there before; where another nightly of the same source stood in, it does so again."""
-        own: Place | None = self._places[place]
-        while own is not None:
-            if stored := self._session.replies.get(own.version):
-                self._places[place] = own
-                return stored
-            own = own.stand_in
-        return ()
-
 
 def finish(writer: Writer, session: Session, found: History, text: str) -> None:
     """Write the answer."""
@@ -147,17 +137,15 @@ def finish(writer: Writer, session: Session, found: History, text: str) -> None:
         )
 
 
-def keep_commits(writer: Writer, key: str, number: int, found: CommitRange) -> None:
+def keep_commits(writer: Writer, session: Session, found: CommitRange) -> None:
     """Write the commits of a bisection's last change, in place of those that were listed before."""
-    listed = [
-        {"session": key, "number": number, "place": place, **commit}
-        for place, commit in enumerate(found.row()["likeliest"])
-    ]
+    own = {"session": session.key, "number": session.number}
+    plain = TypeAdapter(tuple[Commit, ...]).dump_python(found.likeliest, mode="json")
     with writer.transaction() as connection:
         connection.execute(
             "UPDATE bisections SET commits_before = ?, commits_after = ?, commits_basis = ?, commits_total = ? "
             "WHERE session = ? AND number = ?",
-            [found.before, found.after, found.basis, found.total, key, number],
+            [found.before, found.after, found.basis, found.total, *own.values()],
         )
-        connection.execute("DELETE FROM bisection_commits WHERE session = ? AND number = ?", [key, number])
-        rows.append(connection, "bisection_commits", listed)
+        connection.execute("DELETE FROM bisection_commits WHERE session = ? AND number = ?", [*own.values()])
+        rows.append(connection, "bisection_commits", [{**own, "place": n, **row} for n, row in enumerate(plain)])

@@ -1,14 +1,12 @@
-"""What is searched: a case or the case of an item, its script, a file, a command, or the time of a call or a case."""
+"""What is searched: a case or the case of an item, the script of an item, a file, or a command."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from torch_embers.bisect import speed
 from torch_embers.bisect.behaviours import sides_of
-from torch_embers.bisect.measuring import identity_of
-from torch_embers.bisect.report import BUG, SLOW, Words
+from torch_embers.bisect.predicate import identity_of
 from torch_embers.builds.registry import Registry
 from torch_embers.cases import bank
 from torch_embers.errors import InputError
@@ -18,7 +16,6 @@ from torch_embers.verdicts.script_excerpt import Script, script_of
 
 if TYPE_CHECKING:
     from torch_embers.bisect.behaviours import Sides
-    from torch_embers.bisect.report import SubjectKind
     from torch_embers.bisect.request import BisectRequest
     from torch_embers.cases.case import Case
     from torch_embers.settings import Settings
@@ -29,15 +26,22 @@ _PREFERENCE = ("curated", "own", "fix_test")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is searched."""
+    """What is searched.
+
+    Attributes:
+        name: as people call it.
+        content: all that decides what it does.
+        code: its program; empty of a command.
+        sibling_of: the item that was asked for, where the case shows a related bug and not its own.
+        sides: of the script of an item, the behaviours between which is searched.
+    """
 
     name: str
     content: str
     code: str
-    kind: SubjectKind
+    kind: Literal["case", "behaviour", "script", "predicate"]
     case: Case | None = None
     sibling_of: tuple[str, int] | None = None
-    speed: speed.Speed | None = None
     sides: Sides | None = None
 
     @property
@@ -45,48 +49,29 @@ class Subject:
         """(repository, number) that it belongs to."""
         if self.sides:
             return ((self.sides.item.repo, self.sides.item.number),)
-        return self.shown.issues if self.shown else ()
+        return self.case.issues if self.case else ()
 
     @property
-    def words(self) -> Words:
+    def what(self) -> str:
         """What the answer speaks of."""
-        if self.sides:
-            return Words(f"behaviour of {self.sides.bad.version}", "runs")
-        return SLOW if self.speed else BUG
-
-    @property
-    def shown(self) -> Case | None:
-        """The case that the report is about: of a bug, or of a slow-down."""
-        return self.speed.case if self.speed else self.case
+        return f"behaviour of {self.sides.bad.version}" if self.sides else "bug"
 
     @property
     def script(self) -> Script | None:
-        """What is printed of the case, or of the report's script."""
-        if self.sides:
-            return script_of(self.name, "", self.code)
-        return script_of(self.shown.name, self.shown.origin, self.shown.code) if self.shown else None
+        """What is printed of the case, or of the item's script."""
+        if self.sides or self.case:
+            return script_of(self.name, self.case.origin if self.case else "", self.code)
+        return None
 
 
 def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subject:
     """What a request means.
 
     Raises:
-        InputError: there is no such case, script, command or call.
+        InputError: there is no such case, script or command.
     """
-    timed = _timed(store, settings, request)
-    if timed is not None:
-        return Subject(timed.name, repr((timed.limit, timed.code)), timed.code, "speed", speed=timed)
     if request.name:
-        asked = _item(request.name, settings.repo)
-        try:
-            cases = bank.load(store, [request.name], settings.repo)
-        except InputError:
-            if asked is None:
-                raise
-            return _script_of(store, settings, asked, request)
-        case = min(cases, key=lambda case: _closeness(case, asked))
-        sibling_of = asked if asked and case.relations.get(asked) == "sibling" else None
-        return Subject(case.name, case.hash, case.code, "case", case, sibling_of)
+        return _of_name(store, settings, request)
     if request.script is not None:
         try:
             code = request.script.read_text(encoding="utf-8")
@@ -96,40 +81,26 @@ def subject_of(store: Store, settings: Settings, request: BisectRequest) -> Subj
     return Subject(request.predicate, repr((request.predicate, identity_of(request.predicate))), "", "predicate")
 
 
-def _script_of(store: Store, settings: Settings, item: tuple[str, int], request: BisectRequest) -> Subject:
+def _of_name(store: Store, settings: Settings, request: BisectRequest) -> Subject:
+    """The case of that name or item; of a number the case of that very bug, before those that are read less closely."""
+    home, _, number = request.name.rpartition("#")
+    asked = (home or settings.repo, int(number)) if number.isdecimal() else None
+    try:
+        cases = bank.load(store, [request.name], settings.repo)
+    except InputError:
+        if asked is None:
+            raise
+        return _of_report(store, settings, asked, request)
+    relations = {case.name: case.relations.get(asked) if asked else None for case in cases}
+    case = min(cases, key=lambda case: (relations[case.name] != "same", _PREFERENCE.index(case.origin)))
+    return Subject(case.name, case.hash, case.code, "case", case, asked if relations[case.name] == "sibling" else None)
+
+
+def _of_report(store: Store, settings: Settings, item: tuple[str, int], request: BisectRequest) -> Subject:
     """The script of an item without a case."""
     builds = Registry(settings.builds_dir).installed()
     with store.read() as connection:
         own = of_report(connection, *item)
         sides = sides_of(connection, own, timeline_of(connection, *item), builds, request)
-    return Subject(
-        own.name,
-        repr((own.script.hash, sides.bad.version, sides.good.version)),
-        own.script.code,
-        "behaviour",
-        sides=sides,
-    )
-
-
-def _timed(store: Store, settings: Settings, request: BisectRequest) -> speed.Speed | None:
-    """What is timed; None where the request is about a bug. A number means a case about time where no other has it."""
-    if request.call:
-        return speed.of_call(request.call, request.margin)
-    if not request.name or (named := speed.of_case(request.name, settings.repo, by_number=False)):
-        return named if request.name else None
-    try:
-        bank.load(store, [request.name], settings.repo)
-    except InputError:
-        return speed.of_case(request.name, settings.repo, by_number=True)
-    return None
-
-
-def _item(name: str, repo: str) -> tuple[str, int] | None:
-    """The item that a name means; None where it is the name of a case."""
-    home, _, number = name.rpartition("#")
-    return (home or repo, int(number)) if number.isdecimal() else None
-
-
-def _closeness(case: Case, asked: tuple[str, int] | None) -> tuple[bool, int]:
-    """What a number means first: the case of that very bug, then the origin that is read most closely."""
-    return asked is not None and case.relations.get(asked) != "same", _PREFERENCE.index(case.origin)
+    content = repr((own.script.hash, sides.bad.version, sides.good.version))
+    return Subject(own.name, content, own.script.code, "behaviour", sides=sides)

@@ -11,10 +11,8 @@ from torch_embers.cli.options import (
     ItemArgument,
     JobsOption,
     JsonOption,
-    MarginOption,
     RepoOption,
     UnsandboxedOption,
-    fraction,
     settings_at,
     store_at,
 )
@@ -32,17 +30,9 @@ def bisect(
         str | None,
         typer.Option(help="Bisect this command instead: 0 good, 125 skip, 1 to 127 bad, 128 and above stop."),
     ] = None,
-    call: Annotated[
-        str | None, typer.Option(help="Bisect the time of this call of data/perf.toml, against the good build.")
-    ] = None,
-    margin: MarginOption = None,
     runs: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Runs of a script or command that measure how often it fails; processes per build for times.",
-            show_default="10; 8",
-        ),
+        typer.Option(min=1, help="Runs of a script or command that measure how often it fails.", show_default="10"),
     ] = None,
     validate: Annotated[
         int | None,
@@ -50,11 +40,7 @@ def bisect(
     ] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(
-            min=1,
-            help="Seconds of one run of a script or command, or of one process that times.",
-            show_default="600; 300",
-        ),
+        typer.Option(min=1, help="Seconds of one run of a script or command.", show_default="600"),
     ] = None,
     hang_is: Annotated[
         Literal["bad", "skip"],
@@ -84,8 +70,7 @@ def bisect(
     By halves, with controls and a stated confidence. Exit code 11 if it cannot be told.
     """
     from torch_embers import console, folders
-    from torch_embers.bisect import command as bisecting
-    from torch_embers.bisect import report
+    from torch_embers.bisect import bisection, bisector
     from torch_embers.bisect.request import BisectRequest
     from torch_embers.builds.install import NIGHTLY
     from torch_embers.progress_bar import ProgressBar
@@ -98,8 +83,6 @@ def bisect(
         bad=bad or "",
         script=script,
         predicate=predicate or "",
-        call=call or "",
-        margin=fraction(margin),
         runs=runs or 0,
         validation=validate,
         fresh=fresh,
@@ -115,15 +98,15 @@ def bisect(
     with ExitStack() as stack:
         needs_none = case is None and not wanted.database.is_file()
         store = stack.enter_context(command.database_for(None)) if needs_none else store_at(wanted.database)
-        made = bisecting.bisect(store, wanted, request, stack.enter_context(ProgressBar("bisecting")))
+        made = bisector.bisect(store, wanted, request, stack.enter_context(ProgressBar("bisecting")))
     if out is not None:
-        folders.write(out, report.markdown(made).encode())
+        folders.write(out, bisection.markdown(made, wanted.repo).encode())
     if json:
-        print_json(report.as_table(made))
+        print_json(bisection.as_table(made))
     else:
-        for line in report.lines(made):
+        for line in bisection.lines(made):
             console.stdout().print(console.plain(line), soft_wrap=True)
-    raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
+    raise typer.Exit(bisector.ANSWERED if made.answered else bisector.CANNOT_TELL)
 
 
 def paste(

@@ -9,10 +9,8 @@ from pydantic import Field
 from torch_embers.toml_models import Entry, Explained
 from torch_embers.toml_models import load as load_file
 
-FILE = "bisect.toml"
 
-
-class SearchRules(Explained):
+class SearchThresholds(Explained):
     """``[search]``: how a search asks, confirms and abstains."""
 
     validation: int = Field(ge=0)
@@ -23,20 +21,20 @@ class SearchRules(Explained):
     repeats: int = Field(ge=0)
 
 
-class ScriptRules(Explained):
+class ScriptThresholds(Explained):
     """``[script]``: runs of anybody's script or predicate."""
 
     runs: int = Field(gt=0)
     seconds: float = Field(gt=0)
 
 
-class NightlyRules(Explained):
+class WheelNames(Explained):
     """``[nightly]``: by system, names that the wheel of a nightly may have."""
 
     wheels: dict[str, tuple[str, ...]]
 
 
-class CommitRules(Explained):
+class CommitThresholds(Explained):
     """``[commits]``: how commits of a range are ranked."""
 
     shown: int = Field(gt=0)
@@ -44,20 +42,20 @@ class CommitRules(Explained):
     ignored: tuple[str, ...]
 
 
-class Rules(Entry):
+class Thresholds(Entry):
     """The whole file."""
 
-    search: SearchRules
-    script: ScriptRules
-    nightly: NightlyRules
-    commits: CommitRules
+    search: SearchThresholds
+    script: ScriptThresholds
+    nightly: WheelNames
+    commits: CommitThresholds
 
 
 @cache
-def load() -> Rules:
+def load() -> Thresholds:
     """Read the file.
 
     Raises:
         InputError: it is missing or an entry is wrong.
     """
-    return load_file(Rules, FILE)
+    return load_file(Thresholds, "bisect.toml")
