@@ -17,6 +17,7 @@ from torch_embers.cases import bank
 from torch_embers.cases.case import shipped
 from torch_embers.normalize import naive_utc
 from torch_embers.progress import Silent
+from torch_embers.recheck import snapshot
 from torch_embers.recheck.recheck import RecheckRequest, recheck
 from torch_embers.run import state
 from torch_embers.store import schema
@@ -102,6 +103,7 @@ def again(store: Store) -> Any:
     nothing: Any = None
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
+        patch.setattr(snapshot, "environment_of", lambda *_: WHERE)
         return recheck(store, writer, nothing, [CASE], RecheckRequest("all", BUILD, [BUILD], [BUILD], 7.0), Silent())
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
-from torch_embers.verdicts.status import CONFIRMED
 from torch_embers.toml_models import Entry, Explained, load
+from torch_embers.verdicts.status import CONFIRMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,8 +13,8 @@ from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
-from torch_embers.verdicts import matrix
 from torch_embers.recheck.events import KINDS
+from torch_embers.verdicts import matrix
 from torch_embers.verdicts.status import CONFIRMED
 
 if TYPE_CHECKING:
