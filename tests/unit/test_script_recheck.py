@@ -11,7 +11,6 @@ import pytest
 from helpers.timeline_rows import REPO, add_timeline, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import rows
-from torch_embers.builds.registry import Placed
 from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
 from torch_embers.recheck import notices, reports
@@ -47,7 +46,7 @@ def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rech
         scripts = dict(rows(database, "SELECT number, code FROM scripts"))
         monkeypatch.setattr(script_status.running, "run", run)
         monkeypatch.setattr(script_status.running.Runs, "make", lambda _self, todo: len(todo))
-        monkeypatch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
+        monkeypatch.setattr(executor, "environment_of", lambda *_: WHERE)
         store, machine = Store(database), None
         with store.writer("test") as writer:
             request = RecheckRequest(only, REFERENCE, [REFERENCE], [REFERENCE], 7.0)

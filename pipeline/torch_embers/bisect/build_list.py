@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_text, placed_here
+from torch_embers.builds.registry import Build, BuildError, Registry, environment_key, environment_of, environment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,15 +68,12 @@ class BuildList:
     def environments(self, asked: Iterable[int]) -> list[str]:
         """Where runs of these places were made, in words."""
         builds = [self.places[place].build for place in asked]
-        return sorted({environment_text(placed_here(build).where) for build in builds if build})
+        return sorted({environment_text(environment_of(build)) for build in builds if build})
 
     def environment_keys(self, threads: int) -> list[str]:
         """Of each place the key of where its runs will be made; empty where it has no build yet."""
         builds = [place.build for place in self.places]
-        return [
-            environment_key({**placed_here(build).where, "threads": threads}.items()) if build else ""
-            for build in builds
-        ]
+        return [environment_key(environment_of(build, threads).items()) if build else "" for build in builds]
 
     def prefetch(self, places: Sequence[int]) -> None:
         """Begin to install what may be asked soon, in this order; drop what is no longer likely and has not begun."""

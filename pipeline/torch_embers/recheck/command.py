@@ -12,7 +12,7 @@ from torch_embers.recheck import events, notices, reports
 from torch_embers.recheck.recheck import Recheck, RecheckRequest, mark_told, recheck
 from torch_embers.run import state as states
 from torch_embers.run.cases import chosen_builds, runnable_here
-from torch_embers.verdicts import matrix, shipped, shipped_mark
+from torch_embers.verdicts import matrix, shipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,10 +51,7 @@ def run_recheck(
     if out is not None:
         reports.prepare(out)
     with states.kept(store, "recheck", state) as writer:
-        with store.read() as connection:
-            has_shipped = shipped_mark.is_noted(connection)
-        if not has_shipped:
-            shipped.load(writer)
+        shipped.load(writer)
         cases = runnable_here(bank.load(store), progress)
         request = RecheckRequest(only, targets[-1], targets, builds.installed(), every, jobs)
         machine = Machine(builds, unsandboxed, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from typing import TYPE_CHECKING, Any
 
@@ -65,20 +64,11 @@ def prepare(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
         for draft in folder.glob(".recheck.*"):
-            if not _is_alive(draft.suffix[1:]):
+            process = draft.suffix[1:]
+            if process.isdecimal() and not folders.is_alive(int(process)):
                 draft.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder} cannot be written: {error.strerror}") from error
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:

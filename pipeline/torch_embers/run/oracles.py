@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_embers import resources
-from torch_embers.builds.registry import Registry, environment_of, environment_text, placed_here
+from torch_embers.builds.registry import Registry, environment_of, environment_text
 from torch_embers.builds.work import Machine, Work, note_builds
 from torch_embers.cases import bank
 from torch_embers.cases.case import BLOCK_START, Case, CaseError, parse
@@ -137,7 +137,7 @@ class WatchRequest:
     jobs: int = 1
 
 
-def script_of(path: Path) -> Case:
+def case_of_file(path: Path) -> Case:
     """A file as something to run: a case, or a plain script of the user.
 
     Raises:
@@ -170,7 +170,7 @@ def run_watched(
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
     """
-    own = [script_of(Path(name)) for name in request.cases if is_script(name)]
+    own = [case_of_file(Path(name)) for name in request.cases if is_script(name)]
     names = [name for name in request.cases if not is_script(name)]
     if not request.cases:
         raise InputError("name a case, an item or a script: `embers run CASE --oracle layout`")
@@ -178,7 +178,7 @@ def run_watched(
         if names:
             shipped.load(writer)
         cases = [case for case in own + _named(store, names, settings.repo) if request.shard.has(case.hash)]
-        environments = note_builds(writer, map(placed_here, builds))
+        environments = note_builds(writer, ((build, environment_of(build)) for build in builds))
         progress.expects(len(cases) * len(builds))
         machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
         for done in watch(WatchRequest(oracles, cases, builds, request.jobs), machine):
