@@ -36,16 +36,16 @@ def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rech
     """A re-check in which runs and comparisons give these segments, by number."""
 
     def check(segments: dict[int, Sequence[Segment]], *, told: bool = True, only: str = "all") -> Recheck:
-        def run(_store: Store, writer: Any, _machine: object, items: Sequence[tuple[str, int]], *_: object) -> int:
-            with writer.transaction() as connection:
+        def complete(runs: Any, items: Sequence[tuple[str, int]]) -> int:
+            with runs._writer.transaction() as connection:
                 for _, number in items:
                     connection.execute("DELETE FROM timelines WHERE number = ?", [number])
                     add_timeline(connection, REPO, number, segments[number], Script(scripts[number]))
             return 0
 
         scripts = dict(rows(database, "SELECT number, code FROM scripts"))
-        monkeypatch.setattr(script_status.running, "run", run)
-        monkeypatch.setattr(script_status.running.Runs, "make", lambda _self, todo: len(todo))
+        monkeypatch.setattr(script_status.Runs, "complete", complete)
+        monkeypatch.setattr(script_status.Runs, "make", lambda _self, todo: len(todo))
         monkeypatch.setattr(executor, "environment_of", lambda *_: WHERE)
         store, machine = Store(database), None
         with store.writer("test") as writer:

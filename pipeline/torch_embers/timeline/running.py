@@ -163,37 +163,6 @@ def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
     return asked if asked is not None and asked <= (rules.layout_most if by_start else rules.most) else None
 
 
-def run(
-    store: Store,
-    writer: Writer,
-    machine: Machine,
-    wanted: Sequence[tuple[str, int]],
-    builds: Sequence[Build],
-    jobs: int,
-    progress: Progress,
-    shard: Shard = WHOLE,
-) -> int:
-    """Make the runs that are missing, then those that show an absence, and derive the timelines; return how many.
-
-    ``wanted`` are repository and number of the reports whose scripts run. Whatever ends this early, the timelines are
-    those of the runs that were made.
-
-    Raises:
-        SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
-    """
-    with Runs(store, writer, machine, builds, jobs, progress) as runs:
-        programs = runs.programs(wanted, shard)
-        confirmed = None
-        try:
-            count = runs.first(programs)
-            stage.refresh(writer, wanted)
-            confirmed = runs.confirm(programs)
-            return count + confirmed
-        finally:
-            if confirmed != 0:  # runs were made since, or something ended this early
-                stage.refresh(writer, wanted)
-
-
 class Runs:
     """What was observed of scripts on builds, and more of it; holds the builds that it uses while its block runs.
 
@@ -233,7 +202,27 @@ class Runs:
         """Let go of the builds."""
         self._holding.close()
 
-    def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard) -> list[Program]:
+    def complete(self, wanted: Sequence[tuple[str, int]], shard: Shard = WHOLE) -> int:
+        """Make the runs that are missing, then those that show an absence, and derive the timelines; return how many.
+
+        ``wanted`` are repository and number of the reports whose scripts run. Whatever ends this early, the timelines
+        are those of the runs that were made.
+
+        Raises:
+            SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
+        """
+        programs = self.programs(wanted, shard)
+        confirmed = None
+        try:
+            count = self.first(programs)
+            stage.refresh(self._writer, wanted)
+            confirmed = self.confirm(programs)
+            return count + confirmed
+        finally:
+            if confirmed != 0:  # runs were made since, or something ended this early
+                stage.refresh(self._writer, wanted)
+
+    def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard = WHOLE) -> list[Program]:
         """The scripts of these reports that are part of the shard, with what is known of each."""
         with self._store.read() as connection:
             found = connection.execute(_SCRIPTS, [[repo for repo, _ in wanted], [number for _, number in wanted]])

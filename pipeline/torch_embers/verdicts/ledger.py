@@ -157,10 +157,10 @@ class Ledger:
         """Number of the batch on a build that was begun after ``since`` (UTC, naive), to go on with; else a new one."""
         with self._store.read() as connection:
             [(batch,)] = connection.execute(
-                "SELECT max(batch) FROM runs WHERE build = ? AND ran_at BETWEEN ? AND ?",
+                "SELECT coalesce(max(batch) FILTER (build = ? AND ran_at BETWEEN ? AND ?), max(batch) + 1, 0) FROM runs",
                 [build.identity, since, naive_utc()],
             ).fetchall()
-        return self.last_batch() + 1 if batch is None else int(batch)
+        return int(batch)
 
     def agreeing_batches(self, build: Build, environment: str, since: datetime) -> dict[str, frozenset[int]]:
         """Numbers of the batches after ``since`` (UTC, naive) whose verdict is the one that counts, by case hash."""

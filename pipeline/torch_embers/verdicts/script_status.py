@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.builds.work import WHOLE
-from torch_embers.timeline import running, stored
+from torch_embers.timeline import stored
 from torch_embers.timeline.item_script import borders
+from torch_embers.timeline.running import Runs
 from torch_embers.timeline.sentence import sentence
 from torch_embers.verdicts.status import Tracked, status_of_timeline
 
@@ -106,17 +106,17 @@ def run_on(
     """
     if not wanted or not builds:
         return {}
-    running.run(store, writer, machine, sorted(wanted), builds, jobs, progress)
-    known = _stored(store, wanted)
-    claimed = [
-        key
-        for key, own in known.items()
-        if own.timeline.behaviours[-1].match == "as_reported" and wanted[key].was_fixed
-    ]
-    if claimed:
-        with running.Runs(store, writer, machine, builds, jobs, progress) as runs:
-            runs.repeat(runs.programs(claimed, WHOLE), builds[-1], AGAIN)
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        runs.complete(sorted(wanted))
         known = _stored(store, wanted)
+        claimed = [
+            key
+            for key, own in known.items()
+            if own.timeline.behaviours[-1].match == "as_reported" and wanted[key].was_fixed
+        ]
+        if claimed:
+            runs.repeat(runs.programs(claimed), builds[-1], AGAIN)
+            known = _stored(store, wanted)
     release = builds[-1].public_version
     return {
         key: own if release in own.timeline.segments[-1].versions else replace(own, status=None)
