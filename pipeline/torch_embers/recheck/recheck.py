@@ -225,7 +225,7 @@ def recheck(
     if request.reference.identity in usable.left_out:  # some cases were not asked there: others alone mislead
         statuses = {}
     else:
-        wanted = {key: known.items[key] for key in known.scripts if request.wants(known.items.get(key))}
+        wanted = {key: item for key, item in known.items.items() if key in known.scripts and request.wants(item)}
         builds = [build for build in request.builds if build.identity not in usable.left_out]
         try:
             scripts = run_on(store, writer, machine, wanted, builds, request.jobs, progress)
