@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.builds.registry import environment_of
@@ -103,14 +103,14 @@ class Snapshot:
     """
 
     items: Mapping[ItemKey, Tracked]
-    histories: Mapping[BackendKey, History] = field(default_factory=dict)
-    statuses: Mapping[BackendKey, tuple[Status, str]] = field(default_factory=dict)
-    older: Mapping[str, Mapping[str, Verdict]] = field(default_factory=dict)
-    occurred: Collection[str] = ()
-    scripts: Collection[ItemKey] = ()
-    untold: Sequence[Sequence[Any]] = ()
-    flips: Collection[ItemKey] = ()
-    ahead: Ahead = field(default_factory=Ahead)
+    histories: Mapping[BackendKey, History]
+    statuses: Mapping[BackendKey, tuple[Status, str]]
+    older: Mapping[str, Mapping[str, Verdict]]
+    occurred: Collection[str]
+    scripts: Collection[ItemKey]
+    untold: Sequence[Sequence[Any]]
+    flips: Collection[ItemKey]
+    ahead: Ahead
 
     def history(self, key: BackendKey) -> History:
         """What is known of an item on a backend."""
