@@ -8,6 +8,7 @@ from torch_embers.cases import bank, shipped_fix_tests, shipped_verdicts
 from torch_embers.cases.case import DEVICES
 from torch_embers.cases.shipped_verdicts import PROVENANCE
 from torch_embers.normalize import naive_utc
+from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import rows
 from torch_embers.timeline import judged, stored
 from torch_embers.verdicts import shipped_mark
@@ -55,17 +56,23 @@ def refresh(store: Store) -> int:
         CaseError, InputError: a shipped file cannot be used.
         StoreError: the database cannot be written.
     """
-    if shipped_mark.is_current(store):
+    with store.read() as connection:
+        known = connection.execute("FROM items WHERE repo = ? LIMIT 1", [DEFAULT_REPO]).fetchall()
+    if not known:
         return 0
     with store.writer("embers mine") as writer:
-        return load(writer)
+        return _bring(writer)
 
 
-def load(writer: Writer) -> int:
-    """Do the work of ``refresh`` with a writer that is held, whatever items the database holds."""
+def load(writer: Writer) -> None:
+    """Do the same with a writer that is held, whatever items the database holds; nothing where nothing has changed."""
     with writer.transaction() as connection:
-        if shipped_mark.is_noted(connection):
-            return 0
+        is_noted = shipped_mark.is_noted(connection)
+    if not is_noted:
+        _bring(writer)
+
+
+def _bring(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         shipped_fix_tests.load(connection)
