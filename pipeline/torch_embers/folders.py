@@ -56,6 +56,17 @@ def write(path: Path, content: bytes) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
 
 
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine lives that may still write what it began."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
 @contextmanager
 def replaced(place: Path) -> Iterator[Path]:
     """A folder to be filled; when the block ends it stands at ``place``, on any failure what was there stays.

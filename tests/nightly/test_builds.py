@@ -224,7 +224,7 @@ def test_a_wheel_is_installed_into_an_environment_of_its_own(tmp_path: Path) -> 
 def test_a_cuda_build_is_installed_without_its_cuda_packages_and_listed_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = install.Plan(str(fake_wheel(tmp_path, cuda=True)), None, instead=())
+    plan = install.PipInstall(str(fake_wheel(tmp_path, cuda=True)), None, instead=())
     monkeypatch.setattr(install, "_of_version", lambda *_, **__: plan)
     build = add(tmp_path / "builds", version="2.5.1")
     assert build.without_cuda

@@ -72,6 +72,7 @@ def rechecked(
     machine: Any = None
     with pytest.MonkeyPatch.context() as patch, store.writer("test") as writer:
         patch.setattr(rechecking, "Executor", Known(verdicts, processor))
+        patch.setattr(rechecking.snapshot, "environment_of", lambda *_: {**WHERE, "processor": processor})
         result = rechecking.recheck(store, writer, machine, cases, request, Silent())
         rechecking.mark_told(writer)
         return result

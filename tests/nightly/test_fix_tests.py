@@ -339,8 +339,8 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
                 stored_run(one_test, work.build.name, int(work.build.name == "1.13.1"), "AssertionError: 3 != 4")
                 yield work, trial._stored(1, None, "exited", "", "", "")
 
-    noted = lambda _, builds: dict.fromkeys((build.identity for build in builds), "e")  # noqa: E731
-    for name, fake in (("Ledger", Ledger), ("placed_here", lambda build: build), ("note_builds", noted)):
+    noted = lambda _, places: dict.fromkeys((build.identity for build, _ in places), "e")  # noqa: E731
+    for name, fake in (("Ledger", Ledger), ("environment_of", lambda *_: {}), ("note_builds", noted)):
         monkeypatch.setattr(trial, name, fake)
     builds: Any = [
         SimpleNamespace(identity=version, public_version=version, name=version)

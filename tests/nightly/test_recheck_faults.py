@@ -36,10 +36,10 @@ from pathlib import Path
 sys.path[:0] = {paths!r}
 from helpers.executor import BAD, GOOD, NEW, fixed_case
 from torch_embers.cli import entry
-from torch_embers.recheck import command
+from torch_embers.recheck import service
 
-command.shipped.load = lambda _: 0
-command.bank.load = lambda *_: [fixed_case((BAD, GOOD, NEW), known_bad=[BAD], relation="same")]
+service.shipped.load = lambda _: 0
+service.bank.load = lambda *_: [fixed_case((BAD, GOOD, NEW), known_bad=[BAD], relation="same")]
 {more}
 entry.main(sys.argv[1:])
 """
@@ -66,7 +66,7 @@ def dying(function):
 for name in ("rename", "replace", "write_bytes"):
     setattr(Path, name, dying(getattr(Path, name)))
 Writer._close = dying(Writer._close)
-command.mark_told = dying(command.mark_told)
+service.mark_told = dying(service.mark_told)
 """
 """Kills the process before the so-many-th file is written or renamed, or transaction is closed; the tables of a state are
 one step with its manifest."""
@@ -157,7 +157,7 @@ def test_of_two_at_once_one_is_done_and_the_other_names_who_is_at_work(home: Pat
     other = at / "other"
     other.mkdir()
     shutil.copy(at / "e.duckdb", other / "e.duckdb")
-    waits = "import time\ncommand.runnable_here = lambda cases, *_: (print('at work', file=sys.stderr, flush=True), sys.stdin.read(), cases)[2]"
+    waits = "import time\nservice.runnable_here = lambda cases, *_: (print('at work', file=sys.stderr, flush=True), sys.stdin.read(), cases)[2]"
     with started(home, at, "--state", at / "state", more=waits) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "at work\n"
@@ -271,7 +271,7 @@ def test_a_re_check_that_is_killed_at_any_step_loses_nothing_and_tells_nothing_t
     once, twice, held = [(1, kind)], [], []
     with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
         bank.save(connection, [fixed_case(bad, known_bad=[BAD], relation="same")])
-    case = f'command.bank.load = lambda *_: [fixed_case({bad!r}, known_bad=[BAD], relation="same")]\n'
+    case = f'service.bank.load = lambda *_: [fixed_case({bad!r}, known_bad=[BAD], relation="same")]\n'
     for step in range(100):
         place = at / str(step)
         place.mkdir()

@@ -12,7 +12,7 @@ import pytest
 from helpers.rows import Item, put
 from helpers.verdicts import registered
 from support import assert_clean_error, case_of, rows, run_embers
-from torch_embers.builds.registry import placed_here
+from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import note_builds
 from torch_embers.cases import bank, case, shipped_verdicts
 from torch_embers.escaping import unguarded
@@ -198,7 +198,7 @@ def test_a_shipped_verdict_is_neither_known_nor_a_control_here(mined: Store, reg
                 "UPDATE verdicts SET case_hash = ?, build = ?, verdict = 'occurs'", [one.hash, build.identity]
             )
         ledger = Ledger(mined, writer)
-        environments = note_builds(writer, [placed_here(build)])
+        environments = note_builds(writer, [(build, environment_of(build))])
         with writer.transaction() as connection:
             connection.execute("UPDATE verdicts SET environment = ?", [environments[build.identity]])
         assert ledger.verdicts([one], [build], environments, None) == {}

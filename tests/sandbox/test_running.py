@@ -80,8 +80,11 @@ def run(
     """Make what is missing; how many runs were kept."""
     builds = [registry.find(version) for version in versions]
     progress = Silent() if most is None else Interrupted(most)
-    with store.writer("test") as writer:
-        return running.run(store, writer, Machine(registry), wanted, builds, 2, progress, shard)
+    with (
+        store.writer("test") as writer,
+        running.Runs(store, writer, Machine(registry), builds, 2, progress) as runs,
+    ):
+        return runs.complete(wanted, shard)
 
 
 ENDS: Mapping[str, tuple[str, str]] = {

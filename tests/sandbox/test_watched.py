@@ -50,7 +50,7 @@ def test_a_run_that_did_not_end_or_compared_nothing_is_no_clean_one(run, finding
 def test_a_plain_script_that_fails_did_not_reach_its_end(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("import torch\n", encoding="utf-8")
-    plain = watched.script_of(path)
+    plain = watched.case_of_file(path)
     assert (plain.name, plain.code, plain.origin) == ("train", "import torch\n", "own")
     assert watched.judged(plain, ended(code=1, stderr="ValueError: no\n"), [], LOOKED) == (
         "failed",
@@ -58,7 +58,7 @@ def test_a_plain_script_that_fails_did_not_reach_its_end(tmp_path):
     )
     path.write_text("import (\n", encoding="utf-8")
     with pytest.raises(CaseError):
-        watched.script_of(path)
+        watched.case_of_file(path)
 
 
 def test_a_finding_shows_the_line_of_the_script_and_not_of_another_file_of_that_name(tmp_path, monkeypatch):

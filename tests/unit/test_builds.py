@@ -73,17 +73,17 @@ def test_gigabytes_of_cuda_packages_are_left_out_unasked_where_they_can_be(
     monkeypatch.setattr(install.sys, "platform", "linux")
     monkeypatch.setattr(install.platform, "machine", lambda: "x86_64")
     progress = Recorded()
-    planned = install.Plan("torch==2.5.1", None, instead=("filelock", "sympy==1.13.1"))
+    planned = install.PipInstall("torch==2.5.1", None, instead=("filelock", "sympy==1.13.1"))
     assert install._of_version("2.5.1", progress, cuda=False) == planned
     assert progress.lines[-1].startswith("2.0 MB to download: ")
     assert progress.lines[-1].endswith("CUDA calls fail")
-    assert install._of_version("2.5.1", progress, cuda=True) == install.Plan("torch==2.5.1", None)
+    assert install._of_version("2.5.1", progress, cuda=True) == install.PipInstall("torch==2.5.1", None)
     monkeypatch.setattr(install.platform, "machine", lambda: "aarch64")
     with pytest.raises(BuildError, match="several GB of CUDA packages"):
         add(tmp_path / "builds", version="2.5.1")
     torch["metadata"]["requires_dist"] = needs[:3]
     pip_says(monkeypatch, 0, json.dumps({"install": [torch]}))
-    assert install._of_version("2.5.1", progress, cuda=False) == install.Plan("torch==2.5.1", None), "a CPU build"
+    assert install._of_version("2.5.1", progress, cuda=False) == install.PipInstall("torch==2.5.1", None), "a CPU build"
 
 
 COUNT, VERSIONED = stubs.Symbol("cudaGetDeviceCount"), stubs.Symbol("cublasCreate_v2", "libcublas.so.12")
@@ -198,7 +198,7 @@ def test_a_wheel_of_the_matrix_must_be_the_one_that_pypi_had(tmp_path: Path, mon
     home.mkdir()
     expected = rf"is not the wheel that PyPI had on \d{{4}}-\d\d-\d\d: SHA-256 bb instead of {SHIPPED.sha256[name]}"
     with pytest.raises(BuildError, match=expected):
-        install._pip(home, Path("python"), install.Plan("torch==2.5.1", None))
+        install._pip(home, Path("python"), install.PipInstall("torch==2.5.1", None))
     assert pins.read(tmp_path) == {}
 
 

@@ -144,15 +144,6 @@ def test_what_an_oracle_found_comes_with_its_run_and_merges_once(tmp_path: Path)
     assert rows(store.path, "SELECT count(*) FROM oracle_findings GROUP BY run") == [(1,), (1,)]
 
 
-def test_a_folder_from_before_oracles_were_kept_is_taken(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    with store.writer("test", create=True), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state, "OWN", {name: query for name, query in state.OWN.items() if name not in state.LATER})
-        state.save(store, tmp_path / "old")
-    with store.writer("test") as writer:
-        assert state.load(writer, tmp_path / "old") == 0
-
-
 # ---- nodes ---------------------------------------------------------------------------------------------------------
 
 

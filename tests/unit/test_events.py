@@ -22,7 +22,7 @@ from torch_embers.cases.case import shipped
 from torch_embers.cli import print_runs as show
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
-from torch_embers.recheck import command, notices, reports
+from torch_embers.recheck import notices, reports, service
 from torch_embers.recheck.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
 from torch_embers.recheck.recheck import Change, Kept, Recheck
 from torch_embers.run import cases as run_cases
@@ -313,12 +313,12 @@ def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_p
 def test_an_out_that_cannot_be_written_is_named_before_anything_is_checked(
     known: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "chosen_builds", lambda *_: [build_of("2.15.0")])
-    monkeypatch.setattr(command, "recheck", lambda *_: pytest.fail("a re-check began"))
+    monkeypatch.setattr(service, "chosen_builds", lambda *_: [build_of("2.15.0")])
+    monkeypatch.setattr(service, "recheck", lambda *_: pytest.fail("a re-check began"))
     (tmp_path / "file").write_text("dear diary")
     for out in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(InputError, match=f"--out {out} cannot be written"):
-            command.run_recheck(known, Settings(), Silent(), only="all", names=(), every=7, jobs=1, out=out)
+            service.run_recheck(known, Settings(), service.ServiceRequest(out=out), Silent())
     assert (tmp_path / "file").read_text() == "dear diary"
 
 

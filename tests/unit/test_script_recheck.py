@@ -11,7 +11,6 @@ import pytest
 from helpers.timeline_rows import REPO, add_timeline, crashed, ended, observe, put
 from helpers.verdicts import build_of
 from support import rows
-from torch_embers.builds.registry import Placed
 from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
 from torch_embers.recheck import notices, reports
@@ -37,17 +36,17 @@ def again(database: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rech
     """A re-check in which runs and comparisons give these segments, by number."""
 
     def check(segments: dict[int, Sequence[Segment]], *, told: bool = True, only: str = "all") -> Recheck:
-        def run(_store: Store, writer: Any, _machine: object, items: Sequence[tuple[str, int]], *_: object) -> int:
-            with writer.transaction() as connection:
+        def complete(runs: Any, items: Sequence[tuple[str, int]]) -> int:
+            with runs._writer.transaction() as connection:
                 for _, number in items:
                     connection.execute("DELETE FROM timelines WHERE number = ?", [number])
                     add_timeline(connection, REPO, number, segments[number], Script(scripts[number]))
             return 0
 
         scripts = dict(rows(database, "SELECT number, code FROM scripts"))
-        monkeypatch.setattr(script_status.running, "run", run)
-        monkeypatch.setattr(script_status.running.Runs, "make", lambda _self, todo: len(todo))
-        monkeypatch.setattr(executor, "placed_here", lambda build: Placed(build, WHERE))
+        monkeypatch.setattr(script_status.Runs, "complete", complete)
+        monkeypatch.setattr(script_status.Runs, "make", lambda _self, todo: len(todo))
+        monkeypatch.setattr(executor, "environment_of", lambda *_: WHERE)
         store, machine = Store(database), None
         with store.writer("test") as writer:
             request = RecheckRequest(only, REFERENCE, [REFERENCE], [REFERENCE], 7.0)

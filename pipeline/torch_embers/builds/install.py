@@ -26,6 +26,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import Field
 
+from torch_embers import folders
 from torch_embers.builds import pins, stubs
 from torch_embers.builds.registry import ENVIRONMENT, PARTIAL, Build, BuildError, Registry, compile_ahead, look
 from torch_embers.console import size_text
@@ -70,7 +71,7 @@ def _rules() -> _Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PipInstall:
     """What to hand to pip or uv.
 
     Attributes:
@@ -149,7 +150,7 @@ def add_for(wanted: Settings, version: str, addresses: Sequence[str], index: str
     if addresses and wheel is None:
         registry = Registry(wanted.builds_dir)
         registry.evict(int(wanted.builds_cap * GB), room=GB)
-        plan = Plan(f"torch @ {_first_that_answers(addresses)}", index, pre=True)
+        plan = PipInstall(f"torch @ {_first_that_answers(addresses)}", index, pre=True)
         return _install(registry, plan, version, version, progress)
     return add(
         wanted,
@@ -173,28 +174,28 @@ def _first_that_answers(addresses: Sequence[str]) -> str:
 # ---- what to install -----------------------------------------------------------------------------------------------
 
 
-def _of_wheel(wheel: Path) -> Plan:
+def _of_wheel(wheel: Path) -> PipInstall:
     if not wheel.is_file():
         raise BuildError(f"{wheel}: no such file")
     if not re.fullmatch(r"torch-[^-]+(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", wheel.name):
         raise BuildError(f"{wheel.name} is no wheel of torch: its name must be torch-VERSION-PYTHON-ABI-PLATFORM.whl")
-    return Plan(str(wheel.absolute()), None)
+    return PipInstall(str(wheel.absolute()), None)
 
 
-def _of_version(version: str, progress: Progress, *, cuda: bool) -> Plan:
+def _of_version(version: str, progress: Progress, *, cuda: bool) -> PipInstall:
     index = _rules().index
     if version == NIGHTLY:
         if not _answers(f"{index.nightly}/torch/", index.patience_seconds):
             raise BuildError("PyTorch's index of nightlies does not answer: download a wheel and give it with --wheel")
-        return Plan("torch", index.nightly, pre=True)
+        return PipInstall("torch", index.nightly, pre=True)
     try:
         Version(version)
     except InvalidVersion as error:
         raise BuildError(f"{version!r} is no version: use one such as 2.5.1, or nightly") from error
     if _answers(f"{index.cpu}/torch/", index.patience_seconds):
-        return Plan(f"torch=={version}", index.cpu)
+        return PipInstall(f"torch=={version}", index.cpu)
     progress.said("PyTorch's CPU index does not answer: looking where pip looks")
-    return Plan(f"torch=={version}", None) if cuda else _where_pip_looks(version, progress)
+    return PipInstall(f"torch=={version}", None) if cuda else _where_pip_looks(version, progress)
 
 
 def _answers(page: str | urllib.request.Request, patience: float) -> bool:
@@ -205,7 +206,7 @@ def _answers(page: str | urllib.request.Request, patience: float) -> bool:
         return False
 
 
-def _where_pip_looks(version: str, progress: Progress) -> Plan:
+def _where_pip_looks(version: str, progress: Progress) -> PipInstall:
     """The build that pip finds, without its CUDA packages; pip can tell what it needs without downloading it.
 
     Raises:
@@ -225,7 +226,7 @@ def _where_pip_looks(version: str, progress: Progress) -> Plan:
         raise BuildError(f"pip does not say which torch {version} it would install: {advice}") from error
     own = [need for need in needs if not re.match(r"(nvidia|cuda|triton|pytorch-triton)\b", need.name)]
     if own == needs:
-        return Plan(f"torch=={version}", None)
+        return PipInstall(f"torch=={version}", None)
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise BuildError(f"only a build with several GB of CUDA packages is reachable for torch {version}: {advice}")
     size = _download_size(str(torch.get("download_info", {}).get("url", "")))
@@ -233,7 +234,7 @@ def _where_pip_looks(version: str, progress: Progress) -> Plan:
         f"{size} to download: only a CUDA build is reachable; its CUDA libraries are left out, CUDA calls fail"
     )
     fitting = [need for need in own if need.marker is None or need.marker.evaluate({"extra": ""})]
-    return Plan(f"torch=={version}", None, instead=tuple(f"{need.name}{need.specifier}" for need in fitting))
+    return PipInstall(f"torch=={version}", None, instead=tuple(f"{need.name}{need.specifier}" for need in fitting))
 
 
 def _download_size(address: str) -> str:
@@ -266,7 +267,7 @@ def _nearest(version: str, known: Sequence[str], count: int = 4) -> list[str]:
 # ---- installing ----------------------------------------------------------------------------------------------------
 
 
-def _install(registry: Registry, plan: Plan, name: str, expected: str, progress: Progress) -> Build:
+def _install(registry: Registry, plan: PipInstall, name: str, expected: str, progress: Progress) -> Build:
     registry.folder.mkdir(parents=True, exist_ok=True)
     sweep_up(registry.folder)
     home = registry.folder / f"{PARTIAL}{os.getpid()}"
@@ -275,13 +276,13 @@ def _install(registry: Registry, plan: Plan, name: str, expected: str, progress:
         progress.said(f"installing {plan.requirement}")
         _pip(home, python, plan)
         if plan.instead is not None:
-            _pip(home, python, *[Plan(package, None) for package in plan.instead])
+            _pip(home, python, *[PipInstall(package, None) for package in plan.instead])
             for folder in (home / ENVIRONMENT).glob("lib/python3*/site-packages/torch/lib"):
                 stubs.write(folder)
         build = replace(look(python, name), without_cuda=plan.instead is not None)
         companions = companions_of(build.public_version)
         progress.said(f"installing {', '.join(companions)}")
-        _pip(home, python, *[Plan(package, None) for package in companions])
+        _pip(home, python, *[PipInstall(package, None) for package in companions])
         if expected and expected not in (build.version, build.public_version):
             raise BuildError(f"what was installed says it is torch {build.version}, not {expected}: it was removed")
         if (registry.folder / build.name).exists():
@@ -311,7 +312,7 @@ def _environment(folder: Path) -> Path:
     return folder / "bin" / "python"
 
 
-def _pip(home: Path, python: Path, *plans: Plan) -> None:
+def _pip(home: Path, python: Path, *plans: PipInstall) -> None:
     """Install, and compare each wheel with the pinned or the earlier one, while nothing of it has run."""
     report = home / "report.json"
     for plan in plans:
@@ -356,20 +357,10 @@ def sweep_up(folder: Path) -> list[Path]:
     gone = []
     for path in folder.glob(f"{PARTIAL}*"):
         owner = path.name.rpartition("-")[2]
-        if not owner.isdecimal() or not _alive(int(owner)) or int(owner) == os.getpid():
+        if not owner.isdecimal() or not folders.is_alive(int(owner)) or int(owner) == os.getpid():
             shutil.rmtree(path, ignore_errors=True)
             gone.append(path)
     return gone
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def disk_use(folder: Path) -> int:

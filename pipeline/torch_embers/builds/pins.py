@@ -8,7 +8,6 @@ A wheel that the user names as a file is not pinned: it may be built anew.
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
@@ -17,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import Field
 
+from torch_embers import folders
 from torch_embers.builds.registry import BuildError
 from torch_embers.toml_models import Entry
 
@@ -74,9 +74,8 @@ def keep(folder: Path, found: Mapping[str, str]) -> None:
     pinned = read(folder)
     if not found.keys() - pinned.keys():
         return
-    draft = folder / f".{FILE}.{os.getpid()}"
-    draft.write_text(json.dumps(dict(sorted((dict(found) | pinned).items())), indent=1) + "\n", encoding="utf-8")
-    draft.replace(folder / FILE)
+    known = json.dumps(dict(found) | pinned, indent=1, sort_keys=True)
+    folders.write(folder / FILE, f"{known}\n".encode())
 
 
 def read(folder: Path) -> dict[str, str]:

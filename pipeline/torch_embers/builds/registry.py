@@ -16,14 +16,16 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
+from pydantic import TypeAdapter
 
-from torch_embers import resources
+from torch_embers import folders, resources
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 
@@ -111,6 +113,12 @@ class Build:
             return Version(self.version), self.name
         except InvalidVersion:
             return Version("0"), self.name
+
+
+@cache
+def _records() -> TypeAdapter[Build]:
+    """Builds as JSON."""
+    return TypeAdapter(Build)
 
 
 # ---- asking an interpreter -----------------------------------------------------------------------------------------
@@ -363,25 +371,12 @@ class Registry:
 
     def _read(self, path: Path) -> Build | None:
         try:
-            table = json.loads(path.read_text(encoding="utf-8"))
-            return Build(
-                **table
-                | {
-                    "python": Path(table["python"]),
-                    "devices": tuple(table["devices"]),
-                    "checked": tuple((str(a), str(b)) for a, b in table["checked"]),
-                }
-            )
-        except (OSError, ValueError, TypeError, KeyError):
+            return _records().validate_json(path.read_bytes())
+        except (OSError, ValueError):
             return None
 
     def _write(self, build: Build) -> Build:
-        path = self._path(build.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        table = asdict(build) | {"python": str(build.python)}
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        draft.write_text(json.dumps(table, indent=1), encoding="utf-8")
-        draft.replace(path)
+        folders.write(self._path(build.name), _records().dump_json(build, indent=1))
         return build
 
     def _current(self) -> Build | None:
@@ -398,7 +393,7 @@ class Registry:
             build = replace(look(Path(sys.executable)), name=CURRENT)
         except BuildError:
             return None
-        with suppress(OSError):
+        with suppress(OSError, InputError):
             self._write(build)
             kept.write_text(stamp, encoding="utf-8")
         return build
@@ -423,8 +418,11 @@ def machine_here() -> tuple[str, str]:
     return platform.system(), _processor()
 
 
-def environment_of(build: Build, threads: int) -> Mapping[str, object]:
-    """Where runs of a build are made, as the columns of the table ``environments`` (without its key)."""
+def environment_of(build: Build, threads: int = 1) -> Mapping[str, object]:
+    """Where runs of a build are made, as the columns of the table ``environments`` (without its key).
+
+    What a build can use (devices, CPU capability) depends on the machine.
+    """
     system, processor = machine_here()
     return {
         "device": next((d for d in build.devices if d != "cpu"), "cpu"),
@@ -437,26 +435,8 @@ def environment_of(build: Build, threads: int) -> Mapping[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A build where its runs are made.
-
-    Attributes:
-        build: as it is there; what it can use (devices, CPU capability) depends on the machine.
-        where: the environment, as the columns of the table ``environments`` without its key.
-    """
-
-    build: Build
-    where: Mapping[str, object]
-
-
-def placed_here(build: Build) -> Placed:
-    """The build on this machine."""
-    return Placed(build, environment_of(build, threads=1))
-
-
 def environment_key(columns: Iterable[tuple[str, object]]) -> str:
-    """Key of an environment: a hash of its columns, 16 hexadecimal digits, as store/environment_keys.sql makes it."""
+    """Key of an environment: a hash of its columns, 16 hexadecimal digits."""
     text = "\n".join(f"{name}={'' if value is None else value}" for name, value in sorted(columns))
     return sha256(text.encode()).hexdigest()[:16]
 

@@ -12,32 +12,20 @@ from torch_embers import toml_models
 FILE = "releases.toml"
 
 
-class Releases(toml_models.Entry):
-    """The whole file.
-
-    Attributes:
-        source: where the commits were read.
-        git_commit: the commit of each release, as its wheel names it.
-    """
-
+class _File(toml_models.Entry):
     source: str
     git_commit: dict[str, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]]
 
-    @staticmethod
-    @cache
-    def load() -> Releases:
-        """Read the shipped file once.
 
-        Raises:
-            InputError: the file is missing or an entry is wrong.
-        """
-        return toml_models.load(Releases, FILE)
+@cache
+def _commits() -> dict[str, str]:
+    return toml_models.load(_File, FILE).git_commit
 
 
 def commit_of(release: str) -> str | None:
-    """The commit that a release was built of; None where nobody read it.
+    """The commit that a release was built of, as its wheel names it; None where nobody read it.
 
     Raises:
         InputError: the shipped file is missing or wrong.
     """
-    return Releases.load().git_commit.get(release)
+    return _commits().get(release)

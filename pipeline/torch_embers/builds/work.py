@@ -24,9 +24,9 @@ from torch_embers.sandbox.runner import PRELOAD, Attempt, Runner
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from torch_embers.builds.registry import Build, Placed, Registry
+    from torch_embers.builds.registry import Build, Registry
     from torch_embers.progress import Progress
     from torch_embers.sandbox.proof import Proof
     from torch_embers.sandbox.runner import RunResult
@@ -206,17 +206,16 @@ def warn_without_sandbox(proof: Proof, progress: Progress, *, unsandboxed: bool)
     progress.said(f"WARNING: reviewed cases run {how} ({reason}); see `embers doctor`")
 
 
-def note_builds(writer: Writer, builds: Iterable[Placed]) -> dict[str, str]:
-    """Write builds and where they run; return the environment's key by the build's identity."""
-    keys, noted, where = {}, [], {}
+def note_builds(writer: Writer, places: Iterable[tuple[Build, Mapping[str, object]]]) -> dict[str, str]:
+    """Write builds, and where each runs (columns of ``environments``); return the environment's key by the identity."""
+    keys, noted, environments = {}, [], {}
     moment = now_utc()
-    for placed in builds:
-        build, key = placed.build, environment_key(placed.where.items())
-        keys[build.identity] = key
-        where[key] = {"environment": key, **placed.where, "seen_at": moment}
+    for build, where in places:
+        keys[build.identity] = key = environment_key(where.items())
+        environments[key] = {"environment": key, **where, "seen_at": moment}
         same = {name: getattr(build, name) for name in ("name", "version", "git_commit", "channel", "platform")}
         noted.append({"build": build.identity, **same, "python": build.python_version, "seen_at": moment})
     with writer.transaction() as connection:
-        rows.replace(connection, "environments", ("environment",), list(where.values()))
+        rows.replace(connection, "environments", ("environment",), list(environments.values()))
         rows.replace(connection, "builds", ("build",), noted)
     return keys

@@ -366,12 +366,12 @@ def recheck(
     from torch_embers import settings
     from torch_embers.cli import print_runs as show
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.recheck import command, events, notices, release, reports
+    from torch_embers.recheck import events, notices, release, reports, service
 
     wanted = settings.load(database=database)
     if release_candidate is not None:
-        request = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
-        _compare_release(wanted, request, out, times=times, json=json)
+        candidate = release.ReleaseRequest(release_candidate, jobs, unsandboxed)
+        _compare_release(wanted, candidate, out, times=times, json=json)
     if times:
         raise InputError(
             "--times goes with --release-candidate VERSION: `embers research perf` times calls over all builds"
@@ -389,19 +389,8 @@ def recheck(
         sys.stdout.flush()  # what waits to be written is not told
 
     with ProgressBar("re-checking") as progress:
-        found = command.run_recheck(
-            store_at(wanted.database),
-            wanted,
-            progress,
-            only=only,
-            names=build or (),
-            every=every,
-            jobs=jobs,
-            out=out,
-            state=state,
-            unsandboxed=unsandboxed,
-            tell=tell,
-        )
+        request = service.ServiceRequest(only, build or (), every, jobs, out, state, unsandboxed)
+        found = service.run_recheck(store_at(wanted.database), wanted, request, progress, tell)
     raise typer.Exit(reports.exit_code(found))
 
 

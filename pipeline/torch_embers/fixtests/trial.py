@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from torch_embers.builds.registry import placed_here
+from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import WHOLE, Work, note_builds
 from torch_embers.cases import bank, fix_test_rules
 from torch_embers.cases.case import Case, CaseError, parse
@@ -134,7 +134,7 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
     sample = drawn(_tests(store, request.repo, request.draw), request.draw)
     tests = [test for test in sample if request.shard.has(test.case.hash)]
     ledger = Ledger(store, writer)
-    environments = note_builds(writer, map(placed_here, request.builds))
+    environments = note_builds(writer, ((build, environment_of(build)) for build in request.builds))
     of_release: dict[str, list[Build]] = defaultdict(list)
     for build in request.builds:
         of_release[build.public_version].append(build)

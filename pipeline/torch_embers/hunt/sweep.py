@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from torch_embers import resources, toml_models
 from torch_embers.builds import samples
-from torch_embers.builds.registry import environment_text, placed_here
+from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.builds.work import WHOLE, Machine
 from torch_embers.errors import InputError
 from torch_embers.hunt import groups as hunt_groups
@@ -128,7 +128,7 @@ def hunt(build: Build, request: HuntRequest, machine: Machine, cluster: Cluster 
         if not {"kernels", MALFORMED} & set(modes):
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
-        version, where = digest(), environment_text(placed_here(build).where)
+        version, where = digest(), environment_text(environment_of(build))
         asked = [
             Hunted(build.name, op, dtype, modes, version, where, build.public_version, request.device)
             for op, dtype in wanted

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from pydantic import Field
 
-from torch_embers.verdicts.status import CONFIRMED
 from torch_embers.toml_models import Entry, Explained, load
+from torch_embers.verdicts.status import CONFIRMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Annotations(Explained):
     most: int = Field(gt=0)
 
 
-class Rules(Entry):
+class RecheckRules(Entry):
     """``data/recheck.toml``."""
 
     flapping: Flapping
@@ -65,13 +65,13 @@ class Rules(Entry):
 
 
 @cache
-def rules() -> Rules:
+def rules() -> RecheckRules:
     """Read the file.
 
     Raises:
         InputError: it is missing or an entry is wrong.
     """
-    return load(Rules, FILE)
+    return load(RecheckRules, FILE)
 
 
 @dataclass(slots=True)

@@ -15,25 +15,25 @@ from packaging.version import Version
 
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.builds.work import Machine
+from torch_embers.cases import bank
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
-from torch_embers.cases import bank
 from torch_embers.perf import measure as perf
-from torch_embers.verdicts import shipped
-from torch_embers.run.cases import runnable_here
-from torch_embers.verdicts.executor import Executor, SweepRequest, lacks_control
+from torch_embers.recheck.broken_builds import Usable
 from torch_embers.recheck.recheck import evidence_line
 from torch_embers.recheck.reports import NEWS, NOTHING_NEW
+from torch_embers.run.cases import runnable_here
+from torch_embers.verdicts import shipped
+from torch_embers.verdicts.executor import Executor, SweepRequest, lacks_control
 from torch_embers.verdicts.script_excerpt import script_of
-from torch_embers.recheck.broken_builds import Usable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torch_embers.progress import Progress
-    from torch_embers.verdicts.ledger import Cell
     from torch_embers.settings import Settings
     from torch_embers.store.store import Store
+    from torch_embers.verdicts.ledger import Cell
 
 Group = Literal["broke", "fixed", "fails otherwise", "not testable any more", "undecided", "same"]
 HEADINGS: dict[Group, str] = {

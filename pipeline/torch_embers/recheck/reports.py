@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -14,8 +12,8 @@ from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.errors import InputError
 from torch_embers.escaping import item_link
 from torch_embers.escaping import markdown as escaped
-from torch_embers.verdicts import matrix
 from torch_embers.recheck.events import KINDS
+from torch_embers.verdicts import matrix
 from torch_embers.verdicts.status import CONFIRMED
 
 if TYPE_CHECKING:
@@ -66,20 +64,11 @@ def prepare(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
         for draft in folder.glob(".recheck.*"):
-            if not _is_alive(draft.suffix[1:]):
+            process = draft.suffix[1:]
+            if process.isdecimal() and not folders.is_alive(int(process)):
                 draft.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"--out {folder} cannot be written: {error.strerror}") from error
-
-
-def _is_alive(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:  # somebody else's
-        return True
-    return True
 
 
 def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:

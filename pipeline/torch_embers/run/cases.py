@@ -23,9 +23,8 @@ from torch_embers.store.store import Store
 from torch_embers.verdicts import shipped
 from torch_embers.verdicts.batch import PROFILES, control_builds
 from torch_embers.verdicts.executor import Executor, SweepRequest, Uncontrolled
-from torch_embers.verdicts.item_verdict import speaks_of
 from torch_embers.verdicts.ledger import Ledger
-from torch_embers.verdicts.status import reported, tracked_items
+from torch_embers.verdicts.status import statuses_of, tracked_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from torch_embers.settings import Settings
     from torch_embers.store.writer import Writer
     from torch_embers.verdicts.ledger import Cell
-    from torch_embers.verdicts.status import ItemKey, Tracked
+    from torch_embers.verdicts.status import ItemKey, Status, Tracked
     from torch_embers.verdicts.verdict import Verdict
 
 
@@ -261,18 +260,16 @@ def contradicted(
 ) -> tuple[set[ItemKey], set[ItemKey], set[ItemKey]]:
     """The items whose state verdicts on one build contradict, as ``RunSummary`` names them: gone, alive, closed.
 
-    As in a status, only a case that is the report's own speaks of an item, and an absence needs all that can be tested.
+    They have a status as in a re-check; an absence has a control that shows the bug, so it occurred before.
     """
-    seen: dict[ItemKey, set[Verdict]] = defaultdict(set)
-    own: dict[ItemKey, set[Verdict]] = defaultdict(set)
-    for cell in cells:
-        for key in reported(cell.case, items):
-            if (verdict := cell.decision.verdict) == "untestable" or key not in items:
-                continue
-            seen[key].add(verdict)
-            if speaks_of(cell.case.relations.get(key), cell.case.origin) == "report":
-                own[key].add(verdict)
-    alive = {key for key in own if items[key].was_fixed and "occurs" in own[key]}
-    closed = {key for key in seen if items[key].state == "closed" and "occurs" in seen[key]}
-    gone = {key for key in own if items[key].state == "open" and items[key].is_claimable and seen[key] == {"absent"}}
+    seen: dict[str, list[Verdict]] = {
+        cell.case.hash: ["occurs", "absent"] if cell.decision.verdict == "absent" else [cell.decision.verdict]
+        for cell in cells
+    }
+    by_item: dict[ItemKey, set[Status]] = defaultdict(set)
+    for (repo, number, _), status in statuses_of([cell.case for cell in cells], items, seen).items():
+        by_item[repo, number].add(status)
+    gone = {key for key, own in by_item.items() if own - {"untestable_here"} == {"open_but_absent"}}
+    alive = {key for key, own in by_item.items() if "closed_but_occurs" in own}
+    closed = {key for key, own in by_item.items() if own & {"declined_occurs", "undecided_occurs"}}
     return gone, alive, closed - alive

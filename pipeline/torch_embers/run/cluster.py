@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_embers.progress import Progress
-    from torch_embers.run.node import Facts, Plan
+    from torch_embers.run.node import Facts, ShardedWork
     from torch_embers.sandbox.proof import Proof
 
 
-class Limits(toml_models.Explained):
+class ClusterLimits(toml_models.Explained):
     """``[limits]``: sizes of shards, and patience."""
 
     shards: int = Field(gt=0)
@@ -43,11 +43,11 @@ class Limits(toml_models.Explained):
 
 
 class _File(toml_models.Entry):
-    limits: Limits
+    limits: ClusterLimits
 
 
 @cache
-def limits() -> Limits:
+def limits() -> ClusterLimits:
     """Read data/cluster.toml.
 
     Raises:
@@ -120,8 +120,8 @@ class Cluster:
         """Of the node with most guarantees: it says what to ask for, and lets nothing run."""
         return max((one.facts.proof for one in self.nodes), key=lambda proof: len(proof.held))
 
-    def run(self, plan: Plan, jobs: int) -> Iterator[Any]:
-        """What came of each shard, as ``Plan.make`` gives it, in any order.
+    def run(self, plan: ShardedWork, jobs: int) -> Iterator[Any]:
+        """What came of each shard, as ``ShardedWork.make`` gives it, in any order.
 
         Args:
             plan: the work.
@@ -179,7 +179,7 @@ class Cluster:
             raise ClusterError("no node of the cluster can be used: see above, and `ray status` on its head")
         return answered
 
-    def _able(self, plan: Plan) -> list[Node]:
+    def _able(self, plan: ShardedWork) -> list[Node]:
         """The nodes that may make shards of a plan; the others are named."""
         able, reasons = [], []
         for one in self.nodes:

@@ -41,7 +41,7 @@ NO_FOLDER = Path("of a node")
 """What messages about a state call one that is in no folder."""
 
 
-class Plan(Protocol):
+class ShardedWork(Protocol):
     """Work that is cut into shards; it travels to the nodes."""
 
     @property
@@ -79,7 +79,7 @@ class Facts:
     proof: Proof
     builds: frozenset[str]
 
-    def lacks(self, plan: Plan) -> str | None:
+    def lacks(self, plan: ShardedWork) -> str | None:
         """Why it gets no shard of a plan; None where it may."""
         if self.rules != rules_here():
             return f"it has embers {self.rules}, this is {rules_here()}: install the same on all nodes"
@@ -151,7 +151,7 @@ def facts() -> Facts:
     return Facts(platform.node(), rules_here(), doctor.prove(), frozenset(b.identity for b in _registry().installed()))
 
 
-def make(plan: Plan, shard: Shard) -> Any:
+def make(plan: ShardedWork, shard: Shard) -> Any:
     """A shard, or the refusal of this node."""
     try:
         return plan.make(shard, _registry())

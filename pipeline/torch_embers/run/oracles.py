@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from torch_embers import resources
-from torch_embers.builds.registry import Registry, environment_of, environment_text, placed_here
+from torch_embers.builds.registry import Registry, environment_of, environment_text
 from torch_embers.builds.work import Machine, Work, note_builds
 from torch_embers.cases import bank
 from torch_embers.cases.case import BLOCK_START, Case, CaseError, parse
@@ -120,24 +120,7 @@ class Watched(NamedTuple):
         }
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
-    """What is asked for.
-
-    Attributes:
-        oracles: names of oracles.
-        cases: what to run.
-        builds: where.
-        jobs: runs at a time.
-    """
-
-    oracles: Sequence[str]
-    cases: Sequence[Case]
-    builds: Sequence[Build] = field(default_factory=tuple)
-    jobs: int = 1
-
-
-def script_of(path: Path) -> Case:
+def case_of_file(path: Path) -> Case:
     """A file as something to run: a case, or a plain script of the user.
 
     Raises:
@@ -170,7 +153,7 @@ def run_watched(
     Raises:
         InputError, BuildError, SandboxError, StoreError: as of their makers.
     """
-    own = [script_of(Path(name)) for name in request.cases if is_script(name)]
+    own = [case_of_file(Path(name)) for name in request.cases if is_script(name)]
     names = [name for name in request.cases if not is_script(name)]
     if not request.cases:
         raise InputError("name a case, an item or a script: `embers run CASE --oracle layout`")
@@ -178,10 +161,10 @@ def run_watched(
         if names:
             shipped.load(writer)
         cases = [case for case in own + _named(store, names, settings.repo) if request.shard.has(case.hash)]
-        environments = note_builds(writer, map(placed_here, builds))
+        environments = note_builds(writer, ((build, environment_of(build)) for build in builds))
         progress.expects(len(cases) * len(builds))
         machine = Machine(Registry(settings.builds_dir), request.unsandboxed, progress)
-        for done in watch(WatchRequest(oracles, cases, builds, request.jobs), machine):
+        for done in _watch(machine, cases, builds, oracles, request.jobs):
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)
             yield done
@@ -210,25 +193,23 @@ def _of_report(item: ItemScript) -> Case:
     return replace(case, code=item.script.code, issues=((item.repo, item.number),), hash=item.script.hash)
 
 
-def watch(request: WatchRequest, machine: Machine) -> Iterator[Watched]:
-    """Run scripts under oracles, each in a process of its own; the database is left alone.
-
-    Raises:
-        BuildError, SandboxError: as of their makers.
-    """
+def _watch(
+    machine: Machine, cases: Sequence[Case], builds: Sequence[Build], oracles: Sequence[str], jobs: int
+) -> Iterator[Watched]:
+    """Run scripts under oracles, each in a process of its own; the database is left alone."""
     rules = resources.load_toml("oracles.toml")
     works = []
-    for build in request.builds:
-        for place, case in enumerate(request.cases):
+    for build in builds:
+        for place, case in enumerate(cases):
             if reason := cannot_run_here(case, build):
-                yield Watched(case, build, request.oracles, "cannot_run", reason)
+                yield Watched(case, build, oracles, "cannot_run", reason)
             else:
-                attempt = _attempt(str(place), case, request.oracles, rules)
+                attempt = _attempt(str(place), case, oracles, rules)
                 works.append(Work(case, build, attempt, PROFILES[case.origin], PRELOADS.get(case.origin, PRELOAD)))
-    for work, ended in machine.make(works, request.jobs):
+    for work, ended in machine.make(works, jobs):
         findings, looked = finding.read(ended.stdout), attach.looked(ended.stdout)
         result, detail = judged(work.subject, ended, findings, looked)
-        yield Watched(work.subject, work.build, request.oracles, result, detail, findings, looked, ended)
+        yield Watched(work.subject, work.build, oracles, result, detail, findings, looked, ended)
 
 
 def _attempt(key: str, case: Case, oracles: Sequence[str], rules: Mapping[str, Any]) -> Attempt:

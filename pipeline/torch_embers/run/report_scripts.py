@@ -13,7 +13,8 @@ from torch_embers.extract import stage as scripts
 from torch_embers.normalize import item_of
 from torch_embers.run import state as states
 from torch_embers.run.cases import RunRequest, chosen_builds
-from torch_embers.timeline import running, stored
+from torch_embers.timeline import stored
+from torch_embers.timeline.running import Runs
 from torch_embers.timeline.sentence import sentence
 
 if TYPE_CHECKING:
@@ -127,8 +128,11 @@ def run_reports(
         )
     wanted = [(repo, number) for repo, number, has_script, _ in found if has_script]
     machine = Machine(registry, progress=progress)
-    with states.kept(store, "run", request.state) as writer:
-        running.run(store, writer, machine, wanted, builds, request.jobs, progress, request.shard)
+    with (
+        states.kept(store, "run", request.state) as writer,
+        Runs(store, writer, machine, builds, request.jobs, progress) as runs,
+    ):
+        runs.complete(wanted, request.shard)
     with store.read() as connection:
         if numbers is None:
             known = {(one.repo, one.number): one for one in stored.timelines(connection)}

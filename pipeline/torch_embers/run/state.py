@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torch_embers import folders
 from torch_embers.errors import InputError
-from torch_embers.normalize import now_utc
-from torch_embers.store import lock, schema
+from torch_embers.store import lock
 from torch_embers.store.connection import STRUCK
-from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
     from torch_embers.store.writer import Writer
 
 MANIFEST = "state.json"
-FORMAT, VERSION = "embers re-check state", 1
+FORMAT, VERSION = "embers re-check state", 2
 _USED = (
     "FROM {0}s WHERE {0} IN (SELECT {0} FROM runs UNION SELECT {0} FROM oracle_runs UNION SELECT {0} FROM observations "
     "UNION SELECT {0} FROM verdicts WHERE provenance = 'own')"
@@ -69,13 +66,6 @@ KEYS = {
 row."""
 PARTS = {"oracle_findings": ("oracle_runs", ("run",))}
 """Tables whose rows are parts of a row of another table: they come with it, so they are merged before it."""
-LATER = {"observations", "oracle_findings", "oracle_runs", "artifacts", "reductions"}
-"""Tables that folders from before 27 November 2026 have not."""
-MOMENTS = {
-    "runs": ("case_hash", "build", "environment", "injected", "attempt", "ran_at"),
-    "verdicts": ("case_hash", "build", "environment", "verdict", "k", "n", "decided_at"),
-}
-"""Rows of one moment are the same row, too: a batch may have another number where environments were merged."""
 NUMBER = "written"
 """A column that makes no difference between rows."""
 _BATCH = "case_hash, build, environment, batch"
@@ -200,7 +190,7 @@ def merge(writer: Writer, files: Mapping[str, bytes], folder: Path) -> int:
         InputError: a file is missing, changed or of another embers.
         StoreError: the database cannot be written.
     """
-    tables = _renewed(folder, _read(folder, files))
+    tables = _read(folder, files)
     with writer.transaction() as connection:
         tables |= _whole_batches(connection, tables)
         _make_way(connection, tables)
@@ -221,32 +211,12 @@ def _whole_batches(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, p
 
 def _make_way(connection: duckdb.DuckDBPyConnection, tables: Mapping[str, pa.Table]) -> None:
     """Delete reductions of which a newer one is loaded, with the small scripts that came of them."""
-    if "reductions" not in tables:
-        return
     connection.register("loaded", tables["reductions"])
     newer = (
         "SELECT r.name, r.build FROM reductions r JOIN loaded l USING (name, build) WHERE r.decided_at < l.decided_at"
     )
     connection.execute(f"DELETE FROM artifacts WHERE kind = 'minimal' AND name IN (SELECT name FROM ({newer}))")
     connection.execute(f"DELETE FROM reductions WHERE (name, build) IN ({newer})")
-
-
-def _renewed(folder: Path, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """The tables of a state with the keys of today: an older embers saved the same runs under other keys.
-
-    What needs no other keys is left as it is: the tables of a database take half a second to make.
-    """
-    environments = tables["environments"]
-    if "system" not in environments.column_names or not any(
-        " " in str(one) for one in environments["system"].to_pylist()
-    ):
-        return dict(tables)
-    with duckdb.connect() as scratch:
-        schema.make(scratch, now_utc(), __version__)
-        for name, table in tables.items():
-            _merge(scratch, folder, name, table)
-        schema.renew_environments(scratch)
-        return {name: scratch.sql(f"FROM {name}").to_arrow_table() for name in tables}
 
 
 def _place(folder: Path) -> Path:
@@ -264,37 +234,22 @@ def _read(folder: Path, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
     """The tables of a state, every byte of them checked."""
     tables = _manifest(folder, files[MANIFEST])
     made = {}
-    for name in (name for name in OWN if name in tables):
+    for name in OWN:
         content = files.get(f"{name}.parquet", b"")
         if sha256(content).hexdigest() != tables[name].get("sha256"):
             raise _damaged(folder, f"{name}.parquet is missing or not as it was written")
         try:
-            made[name] = _in_words_of_today(name, pq.read_table(io.BytesIO(content)))
+            made[name] = pq.read_table(io.BytesIO(content))
         except (pa.ArrowException, OSError) as error:
             raise _damaged(folder, f"{name}.parquet is no Parquet file") from error
     return made
-
-
-def _in_words_of_today(name: str, table: pa.Table) -> pa.Table:
-    """A table in the words of today: folders from before 27 November 2026 have `planted` faults and other hashes."""
-    if "case_hash" in table.column_names:
-        hashes = [schema.case_hashes().get(one, one) for one in table["case_hash"].to_pylist()]
-        table = table.set_column(table.column_names.index("case_hash"), "case_hash", pa.array(hashes, pa.string()))
-    if name == "verdicts" and "control" in table.column_names:
-        place = table.column_names.index("control")
-        control = pc.replace_substring(table["control"], "planted", "injected")
-        return table.set_column(place, "control", control)
-    names = ["injected" if (name, column) == ("runs", "planted") else column for column in table.column_names]
-    return table.rename_columns(names)
 
 
 def _manifest(folder: Path, content: bytes) -> Mapping[str, Mapping[str, Any]]:
     try:
         manifest = orjson.loads(content)
         kind, version, tables = manifest["format"], manifest["version"], manifest["tables"]
-        is_whole = OWN.keys() - LATER <= tables.keys() <= OWN.keys() and all(
-            isinstance(one, dict) for one in tables.values()
-        )
+        is_whole = tables.keys() == OWN.keys() and all(isinstance(one, dict) for one in tables.values())
     except (ValueError, KeyError, TypeError) as error:
         raise _damaged(folder, f"{MANIFEST} is not what embers writes") from error
     if kind != FORMAT or version != VERSION or not is_whole:
@@ -312,8 +267,6 @@ def _merge(connection: duckdb.DuckDBPyConnection, folder: Path, name: str, table
     own = name, KEYS.get(name, [column for column in table.column_names if column != NUMBER])
     whole, key = PARTS.get(name, own)
     same = _equal(whole, key)
-    if name in MOMENTS:
-        same = f"(({same}) OR ({_equal(name, MOMENTS[name])}))"
     try:
         connection.register("loaded", table)
         added = connection.execute(

@@ -153,16 +153,3 @@ def make(connection: duckdb.DuckDBPyConnection, moment: str, release: str) -> No
     for text in _texts():
         connection.execute(text)
     connection.execute("INSERT INTO schema_version VALUES (?, ?::TIMESTAMP, ?)", [VERSION, moment, release])
-
-
-@cache
-def case_hashes() -> dict[str, str]:
-    """The hash of today by the former one of a case."""
-    with duckdb.connect() as scratch:
-        scratch.execute(resources.package_file("store", "case_hashes.sql").read_text(encoding="utf-8"))
-        return dict(scratch.execute("FROM case_hashes").fetchall())
-
-
-def renew_environments(connection: duckdb.DuckDBPyConnection) -> None:
-    """Bring environments that hold the release of a kernel into the form of today, inside the caller's transaction."""
-    connection.execute(resources.package_file("store", "environment_keys.sql").read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ _THROWN = re.compile(r"^terminate called [^\n]{1,200}\n(?:  what\(\):  ([^\n]{0,
 _SPECIAL = re.compile(r"__\w+__")
 
 
-class Limits(Explained):
+class RunLimits(Explained):
     """``[limits]`` of ``data/timeline.toml``: seconds, bytes, characters, threads."""
 
     timeout: float = Field(gt=0)
@@ -68,7 +68,7 @@ class Rule(Entry):
 
 
 class _File(Entry):
-    limits: Limits
+    limits: RunLimits
     rules: tuple[Rule, ...]
 
 
@@ -88,7 +88,7 @@ class Raised(NamedTuple):
 
 
 @cache
-def limits() -> Limits:
+def limits() -> RunLimits:
     """The numbers of the file.
 
     Raises:

@@ -46,7 +46,7 @@ class _Errors(Explained):
     traceback: str
 
 
-class Rules(Entry):
+class MatchRules(Entry):
     """The whole of data/match.toml; its patterns as texts."""
 
     sides: _Sides
@@ -56,13 +56,13 @@ class Rules(Entry):
 
 
 @cache
-def rules() -> Rules:
+def rules() -> MatchRules:
     """Read the file.
 
     Raises:
         InputError: it is missing or an entry is wrong.
     """
-    return load(Rules, FILE)
+    return load(MatchRules, FILE)
 
 
 @cache

@@ -15,10 +15,10 @@ import re
 import time
 from collections import Counter, defaultdict, deque
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from torch_embers.builds.registry import BuildError, Placed, cpu_here
+from torch_embers.builds.registry import BuildError, cpu_here
 from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import now_utc
 from torch_embers.sandbox.policy import HOSTILE
@@ -76,7 +76,7 @@ class Program(NamedTuple):
     environment: Mapping[str, str]
 
 
-class Place(NamedTuple):
+class RunKey(NamedTuple):
     """One run among those of a script on a build."""
 
     seed: int
@@ -90,7 +90,7 @@ class Todo:
 
     program: Program
     build: Build
-    place: Place
+    place: RunKey
     fresh: bool = False
 
 
@@ -103,8 +103,8 @@ class Gone:
     clean: Build
 
 
-FIRSTS = (Place(0, FIRST, 0), Place(1, FIRST, 0))
-AGAIN = (Place(0, FIRST, 1), Place(1, FIRST, 1))
+FIRSTS = (RunKey(0, FIRST, 0), RunKey(1, FIRST, 0))
+AGAIN = (RunKey(0, FIRST, 1), RunKey(1, FIRST, 1))
 
 
 def threads_here() -> int:
@@ -128,26 +128,26 @@ def attempt_of(code: str, environment: Mapping[str, str], seed: int, threads: in
     )
 
 
-def alike(one: Observation, other: Observation) -> bool:
+def end_alike(one: Observation, other: Observation) -> bool:
     """Whether two runs on one build end alike and, where they came to their end, print the same, addresses apart."""
     if (one.ending, one.what) != (other.ending, other.what):
         return False
     return one.ending in CUT_OFF or _ADDRESS.sub("", one.printed) == _ADDRESS.sub("", other.printed)
 
 
-def missing(seen: Mapping[Place, Observation]) -> list[Place]:
+def missing(seen: Mapping[RunKey, Observation]) -> list[RunKey]:
     """The first runs of a script on a build that are still to be made, in this order."""
     if (first := seen.get(FIRSTS[0])) is not None and first.ending == "timeout":  # another seed takes as long
         return []
     lacking = [place for place in FIRSTS if place not in seen]
-    if lacking or alike(seen[FIRSTS[0]], seen[FIRSTS[1]]):
+    if lacking or end_alike(seen[FIRSTS[0]], seen[FIRSTS[1]]):
         return lacking
     return [place for place in AGAIN if place not in seen]
 
 
-def series(runs: int, batch: int) -> list[Place]:
+def series(runs: int, batch: int) -> list[RunKey]:
     """The places of so many runs of a batch, the seeds in turn."""
-    return [Place(number % 2, batch, number // 2) for number in range(runs)]
+    return [RunKey(number % 2, batch, number // 2) for number in range(runs)]
 
 
 def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
@@ -161,37 +161,6 @@ def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
     """
     asked = runs_needed(hits, runs, rules)
     return asked if asked is not None and asked <= (rules.layout_most if by_start else rules.most) else None
-
-
-def run(
-    store: Store,
-    writer: Writer,
-    machine: Machine,
-    wanted: Sequence[tuple[str, int]],
-    builds: Sequence[Build],
-    jobs: int,
-    progress: Progress,
-    shard: Shard = WHOLE,
-) -> int:
-    """Make the runs that are missing, then those that show an absence, and derive the timelines; return how many.
-
-    ``wanted`` are repository and number of the reports whose scripts run. Whatever ends this early, the timelines are
-    those of the runs that were made.
-
-    Raises:
-        SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
-    """
-    with Runs(store, writer, machine, builds, jobs, progress) as runs:
-        programs = runs.programs(wanted, shard)
-        confirmed = None
-        try:
-            count = runs.first(programs)
-            stage.refresh(writer, wanted)
-            confirmed = runs.confirm(programs)
-            return count + confirmed
-        finally:
-            if confirmed != 0:  # runs were made since, or something ended this early
-                stage.refresh(writer, wanted)
 
 
 class Runs:
@@ -214,15 +183,14 @@ class Runs:
         self._builds = {build.identity: build for build in builds}
         self._jobs = jobs
         self._threads = threads_here()
-        placed = [Placed(build, cpu_here(self._threads)) for build in builds]
-        self._environments = note_builds(writer, placed)
+        self._environments = note_builds(writer, ((build, cpu_here(self._threads)) for build in builds))
         self._holding = ExitStack()
         self._held: set[str] = set()
         self._unusable: set[str] = set()
         self._waiting: list[dict[str, Any]] = []
         self._committed = time.monotonic()
         self._rules = Rules.load()
-        self.seen: dict[tuple[str, str], dict[Place, Observation]] = defaultdict(dict)
+        self.seen: dict[tuple[str, str], dict[RunKey, Observation]] = defaultdict(dict)
         self._hindered: Counter[tuple[str, str]] = Counter()
         self._fresh: set[str] = set()  # scripts of which a run was a timeout
 
@@ -234,7 +202,27 @@ class Runs:
         """Let go of the builds."""
         self._holding.close()
 
-    def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard) -> list[Program]:
+    def complete(self, wanted: Sequence[tuple[str, int]], shard: Shard = WHOLE) -> int:
+        """Make the runs that are missing, then those that show an absence, and derive the timelines; return how many.
+
+        ``wanted`` are repository and number of the reports whose scripts run. Whatever ends this early, the timelines
+        are those of the runs that were made.
+
+        Raises:
+            SandboxError, StoreError: as of their makers. A build that cannot be used is said and left out.
+        """
+        programs = self.programs(wanted, shard)
+        confirmed = None
+        try:
+            count = self.first(programs)
+            stage.refresh(self._writer, wanted)
+            confirmed = self.confirm(programs)
+            return count + confirmed
+        finally:
+            if confirmed != 0:  # runs were made since, or something ended this early
+                stage.refresh(self._writer, wanted)
+
+    def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard = WHOLE) -> list[Program]:
         """The scripts of these reports that are part of the shard, with what is known of each."""
         with self._store.read() as connection:
             found = connection.execute(_SCRIPTS, [[repo for repo, _ in wanted], [number for _, number in wanted]])
@@ -243,8 +231,8 @@ class Runs:
             known = connection.execute(_KNOWN, [[program.hash for program in programs]]).fetchall()
         for script, build, environment, batch, attempt, *values in known:
             if self._environments.get(build) == environment:
-                seen = _observation(dict(zip(SEEN, values, strict=True)))
-                self.seen[script, build][Place(seen.seed, batch, attempt)] = seen
+                seen = Observation(*values)
+                self.seen[script, build][RunKey(seen.seed, batch, attempt)] = seen
                 if seen.ending == "timeout":
                     self._fresh.add(script)
         return programs
@@ -409,7 +397,7 @@ class Runs:
             "environment": self._environments[one.build.identity],
             "batch": one.place.batch,
             "attempt": one.place.attempt,
-            **{name: getattr(seen, name) for name in SEEN},
+            **asdict(seen),
             "zygote": result.zygote,
             "duration": result.duration,
             "guarantees": list(result.guarantees),
@@ -423,7 +411,3 @@ class Runs:
                 rows.append(connection, "observations", self._waiting)
             self._waiting = []
         self._committed = time.monotonic()
-
-
-def _observation(row: Mapping[str, Any]) -> Observation:
-    return Observation(**{name: row[name] for name in SEEN})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from packaging.version import Version
 
@@ -29,7 +29,7 @@ from torch_embers.verdicts.verdict import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
     from torch_embers.cases.case import Case
@@ -56,6 +56,7 @@ Of the testing package they are those that most tests of fixes import; on 2.15.0
 """
 
 
+_Key = TypeVar("_Key")
 SEEDS = 1_000
 """Seeds of a turn."""
 
@@ -228,16 +229,12 @@ def control_builds(
         builds: builds that may serve.
         seen_bad: by case hash, identities of builds on which it has occurred; beside what its author has measured.
     """
-    fitting = {case.hash: _known_bad(case, builds, seen_bad.get(case.hash, ())) for case in cases}
-    left = {case_hash: {b.identity for b in bad} for case_hash, bad in fitting.items() if bad}
-    by_identity = {b.identity: b for b in builds}
-    chosen: dict[str, Build] = {}
-    while left:
-        served = Counter(identity for bad in left.values() for identity in bad)
-        best = max(served, key=lambda identity: (served[identity], by_identity[identity].order()))
-        chosen |= {case_hash: by_identity[best] for case_hash, bad in left.items() if best in bad}
-        left = {case_hash: bad for case_hash, bad in left.items() if best not in bad}
-    return chosen
+    by_identity = {build.identity: build for build in builds}
+    fitting = {
+        case.hash: {build.identity for build in _known_bad(case, builds, seen_bad.get(case.hash, ()))} for case in cases
+    }
+    chosen = _few(fitting, lambda identity: by_identity[identity].order())
+    return {case_hash: by_identity[identity] for identity, served in chosen.items() for case_hash in served}
 
 
 def control_releases(cases: Sequence[Case]) -> dict[str, int]:
@@ -246,13 +243,19 @@ def control_releases(cases: Sequence[Case]) -> dict[str, int]:
     Args:
         cases: the cases; those whose author measured no release that shows the bug are left out.
     """
-    left = [set(case.known_bad) for case in cases if case.known_bad]
-    chosen: dict[str, int] = {}
+    chosen = _few({place: set(case.known_bad) for place, case in enumerate(cases)}, Version)
+    return {release: len(served) for release, served in chosen.items()}
+
+
+def _few(fitting: Mapping[_Key, set[str]], order: Callable[[str], Any]) -> dict[str, list[_Key]]:
+    """Of what fits each key as few as will do, with the keys that each adds: what serves most first, then the newer."""
+    left = {key: own for key, own in fitting.items() if own}
+    chosen: dict[str, list[_Key]] = {}
     while left:
-        served = Counter(release for bad in left for release in bad)
-        best = max(served, key=lambda release: (served[release], Version(release)))
-        chosen[best] = served[best]
-        left = [bad for bad in left if best not in bad]
+        served = Counter(one for own in left.values() for one in own)
+        best = max(served, key=lambda one: (served[one], order(one)))
+        chosen[best] = [key for key, own in left.items() if best in own]
+        left = {key: own for key, own in left.items() if best not in own}
     return chosen
 
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.builds.registry import placed_here
+from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import naive_utc
 from torch_embers.statistics.absence import Rules
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.builds.registry import Build, Placed
+    from torch_embers.builds.registry import Build
     from torch_embers.builds.work import Machine, Shard
     from torch_embers.cases.case import Case
     from torch_embers.progress import Progress
@@ -92,7 +92,7 @@ class Executor:
         self._progress = progress
         self._rules = rules or Rules.load()
         self._machine = machine
-        self._placed: dict[str, Placed] = {}
+        self._places: dict[str, tuple[Build, Mapping[str, object]]] = {}
         self._environments: dict[str, str] = {}
         self._total = 0
 
@@ -155,8 +155,8 @@ class Executor:
 
     def _note(self, builds: Iterable[Build]) -> None:
         """Write builds and where they run, before the first run."""
-        self._placed |= {build.identity: placed_here(build) for build in builds}
-        self._environments |= note_builds(self._writer, self._placed.values())
+        self._places |= {build.identity: (build, environment_of(build)) for build in builds}
+        self._environments |= note_builds(self._writer, self._places.values())
 
     def _batch(self, case: Case, build: Build, number: int) -> Batch:
         return Batch(case, build, self._environments[build.identity], number)
@@ -274,7 +274,7 @@ class Executor:
 
     def _located(self, cell: Cell) -> Cell:
         """The cell, with where its runs were made."""
-        return replace(cell, where=self._placed[cell.build.identity].where)
+        return replace(cell, where=self._places[cell.build.identity][1])
 
     def _run(self, batches: Sequence[Batch], request: SweepRequest) -> Iterator[Batch]:
         """Make the runs that these batches lack, in fresh zygotes; each batch when no further run of it is wanted."""

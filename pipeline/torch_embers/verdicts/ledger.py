@@ -43,6 +43,9 @@ FROM verdicts v JOIN latest_verdicts l USING (case_hash, build, environment, ver
 WHERE v.provenance = 'own' AND v.build = ? AND v.environment = ? AND v.decided_at BETWEEN ? AND ?
 GROUP BY v.case_hash
 """
+_OPEN_BATCH = """
+SELECT coalesce(max(batch) FILTER (build = ? AND ran_at BETWEEN ? AND ?), max(batch) + 1, 0) FROM runs
+"""
 _RUNS = """
 SELECT case_hash, environment, injected, outcome, signature, detail, seed FROM runs
 WHERE build = $build AND batch = $batch AND ($since IS NULL OR ran_at BETWEEN $since AND $now) ORDER BY attempt
@@ -156,11 +159,8 @@ class Ledger:
     def open_batch(self, build: Build, since: datetime) -> int:
         """Number of the batch on a build that was begun after ``since`` (UTC, naive), to go on with; else a new one."""
         with self._store.read() as connection:
-            [(batch,)] = connection.execute(
-                "SELECT max(batch) FROM runs WHERE build = ? AND ran_at BETWEEN ? AND ?",
-                [build.identity, since, naive_utc()],
-            ).fetchall()
-        return self.last_batch() + 1 if batch is None else int(batch)
+            [(batch,)] = connection.execute(_OPEN_BATCH, [build.identity, since, naive_utc()]).fetchall()
+        return int(batch)
 
     def agreeing_batches(self, build: Build, environment: str, since: datetime) -> dict[str, frozenset[int]]:
         """Numbers of the batches after ``since`` (UTC, naive) whose verdict is the one that counts, by case hash."""

@@ -102,7 +102,7 @@ class Course:
 
 
 @dataclass(eq=False, slots=True)
-class Share:
+class RunnerBatches:
     """The batches that one runner makes: those of a build, a profile and a set of modules."""
 
     runner: Runner
@@ -124,7 +124,7 @@ class Seat:
     """
 
     worker: Worker
-    share: Share
+    share: RunnerBatches
     zygote: int = 0
     course: Course | None = None
     inject: bool = False
@@ -148,7 +148,7 @@ class Schedule:
         jobs: int,
         said: Callable[[str], None],
     ) -> None:
-        self._shares = [Share(runner, [Course(batch) for batch in batches]) for runner, batches in shares]
+        self._shares = [RunnerBatches(runner, [Course(batch) for batch in batches]) for runner, batches in shares]
         self._rules = rules
         self._said = said
         self._started = 0
@@ -218,7 +218,7 @@ class Schedule:
             seat.share.courses.remove(course)
         return False
 
-    def _pays(self, share: Share, seat: Seat, *, asleep: bool) -> bool:
+    def _pays(self, share: RunnerBatches, seat: Seat, *, asleep: bool) -> bool:
         """Whether to start a zygote: something waits that no other worker's zygote serves, or much waits for it."""
         waiting = share.waiting(asleep=asleep)
         others = [one.zygote for one in self._seats.values() if one is not seat and one.share is share and one.zygote]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.builds.work import WHOLE
-from torch_embers.timeline import running, stored
+from torch_embers.timeline import stored
 from torch_embers.timeline.item_script import borders
+from torch_embers.timeline.running import Runs
 from torch_embers.timeline.sentence import sentence
 from torch_embers.verdicts.status import Tracked, status_of_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import duckdb
 
@@ -31,7 +31,10 @@ _SPOKEN_FOR = "SELECT DISTINCT i.repo, i.number FROM case_items i JOIN cases c U
 _AGAIN = """
 SELECT DISTINCT script, environment, split_part(version, '+', 1), ending, what FROM observations WHERE batch = 2
 """
-_RAN = "SELECT DISTINCT s.repo, s.number FROM scripts s SEMI JOIN observations o USING (script)"
+_RAN = f"""
+SELECT DISTINCT s.repo, s.number FROM scripts s SEMI JOIN observations o USING (script)
+ANTI JOIN ({_SPOKEN_FOR}) c USING (repo, number)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +83,40 @@ def script_statuses(
     return made
 
 
+def scripts_that_ran(connection: duckdb.DuckDBPyConnection) -> set[ItemKey]:
+    """The items that no case speaks for and whose scripts ran before."""
+    return set(connection.execute(_RAN).fetchall())
+
+
 def run_on(
     store: Store,
     writer: Writer,
     machine: Machine,
-    items: Mapping[ItemKey, Tracked],
+    wanted: Mapping[ItemKey, Tracked],
     builds: Sequence[Build],
     jobs: int,
     progress: Progress,
 ) -> dict[ItemKey, ScriptStatus]:
-    """Run the scripts that ran before, of items that no case speaks for, where runs are missing.
+    """Run the scripts of these items, which no case speaks for, where runs are missing.
 
     The builds come oldest first; the statuses are those of the last one.
 
     Raises:
         SandboxError, StoreError: as of their makers.
     """
-    with store.read() as connection:
-        wanted = set(connection.execute(_RAN).fetchall()) & items.keys()
-        wanted -= set(connection.execute(_SPOKEN_FOR).fetchall())
     if not wanted or not builds:
         return {}
-    keys = sorted(wanted)
-    running.run(store, writer, machine, keys, builds, jobs, progress)
-    with running.Runs(store, writer, machine, builds, jobs, progress) as runs:
-        runs.repeat(runs.programs(_claimed(store, items, wanted), WHOLE), builds[-1], AGAIN)
-    with store.read() as connection:
-        known = {key: own for key, own in script_statuses(connection, items).items() if key in wanted}
+    with Runs(store, writer, machine, builds, jobs, progress) as runs:
+        runs.complete(sorted(wanted))
+        known = _stored(store, wanted)
+        claimed = [
+            key
+            for key, own in known.items()
+            if own.timeline.behaviours[-1].match == "as_reported" and wanted[key].was_fixed
+        ]
+        if claimed:
+            runs.repeat(runs.programs(claimed), builds[-1], AGAIN)
+            known = _stored(store, wanted)
     release = builds[-1].public_version
     return {
         key: own if release in own.timeline.segments[-1].versions else replace(own, status=None)
@@ -114,9 +124,6 @@ def run_on(
     }
 
 
-def _claimed(store: Store, items: Mapping[ItemKey, Tracked], wanted: Collection[ItemKey]) -> list[ItemKey]:
-    """The items that were closed as fixed and of which the newest build behaves as reported."""
+def _stored(store: Store, wanted: Mapping[ItemKey, Tracked]) -> dict[ItemKey, ScriptStatus]:
     with store.read() as connection:
-        known = [own for own in stored.timelines(connection) if (own.repo, own.number) in wanted and own.behaviours]
-    keys = [(own.repo, own.number) for own in known if own.behaviours[-1].match == "as_reported"]
-    return [key for key in keys if items[key].was_fixed]
+        return {key: own for key, own in script_statuses(connection, wanted).items() if key in wanted}

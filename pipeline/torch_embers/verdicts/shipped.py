@@ -61,11 +61,18 @@ def refresh(store: Store) -> int:
     if not known:
         return 0
     with store.writer("embers mine") as writer:
-        return load(writer)
+        return _bring(writer)
 
 
-def load(writer: Writer) -> int:
-    """Do the work of ``refresh`` with a writer that is held."""
+def load(writer: Writer) -> None:
+    """Do the same with a writer that is held, whatever items the database holds; nothing where nothing has changed."""
+    with writer.transaction() as connection:
+        is_noted = shipped_mark.is_noted(connection)
+    if not is_noted:
+        _bring(writer)
+
+
+def _bring(writer: Writer) -> int:
     cases, written = bank.refresh(writer)
     with writer.transaction() as connection:
         shipped_fix_tests.load(connection)
