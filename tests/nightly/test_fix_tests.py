@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from torch_embers.fixtests.report import yield_of
 
 from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
@@ -18,7 +19,6 @@ from torch_embers.errors import InputError
 from torch_embers.fixtests import link, trial
 from torch_embers.fixtests.fix_commits import contents, fix_commits, revision_of
 from torch_embers.fixtests.link import link_fix_tests
-from torch_embers.fixtests.report import yield_of
 from torch_embers.fixtests.trial import class_tests
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
