@@ -206,15 +206,6 @@ def test_imports_of_helpers_that_moved_are_written_as_builds_have_them() -> None
     assert "except ImportError:\n    slowTest = _embers_mark" in code
 
 
-def test_a_tolerance_in_the_old_words_is_written_in_the_new_ones() -> None:
-    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, 1e-5)")
-    assert "self.assertEqual(a, b, rtol=0, atol=1e-5)" in script(text)
-    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, prec=1e-5, message='é')")
-    assert "self.assertEqual(a, b, rtol=0, atol=1e-5, msg='é')" in script(text)
-    text = FILE.replace("self.assertEqual(a, b)", "self.assertEqual(a, b, 'said')")
-    assert "self.assertEqual(a, b, 'said')" in script(text)
-
-
 def test_the_call_that_makes_variants_is_kept() -> None:
     text = FILE.replace(
         "if __name__",

@@ -91,7 +91,6 @@ class _Statements(Explained):
     keep: frozenset[str]
     instantiate: frozenset[str]
     no_test: frozenset[str]
-    numeric_tolerance: frozenset[str]
 
 
 class _Releases(Entry):

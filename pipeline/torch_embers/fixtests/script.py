@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from dataclasses import replace
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -53,7 +52,6 @@ def _embers_mark(*arguments, **options):
 _TRY = "try:\n    {}\nexcept ImportError:\n    {}"
 _IMPORTS = re.compile(r"(?:try:\s+)?(?:from|import) ")
 _VALUES = {"decorator": "_embers_mark", "false": "False", "object": "object"}
-_TOLERANCES = ("prec", "tol", "eps", "atol", "delta")
 
 
 def make_script(file: ParsedFile, owner: str, test: str, rules: Rules) -> str:
@@ -68,8 +66,7 @@ def make_script(file: ParsedFile, owner: str, test: str, rules: Rules) -> str:
     Raises:
         RefusedError: it makes no script, with the reason.
     """
-    closure = Closure(file, owner, test, rules)
-    parts = _Writer(replace(file, lines=_with_tolerances(file, closure, rules)), closure, rules).parts()
+    parts = _Writer(file, Closure(file, owner, test, rules), rules).parts()
     of_future = [text for text in parts if text.startswith("from __future__")]
     body = "".join(f"{text}\n" for text in parts if text not in of_future)
     code = Template(resources.package_file("fixtests", "script_template.txt").read_text(encoding="utf-8")).substitute(
@@ -165,46 +162,3 @@ class _Writer:
         """Where builds have what stood in this module."""
         rules = (rule for rule in self.rules.moved if rule.source == module and (not rule.names or name in rule.names))
         return next((rule.target for rule in rules), module)
-
-
-def _with_tolerances(file: ParsedFile, closure: Closure, rules: Rules) -> list[str]:
-    """The lines of the file with tolerances of comparisons in the words of today.
-
-    Until June 2020 the third argument and prec were the tolerance, and message was msg.
-    """
-    lines = list(file.lines)
-    places = {
-        place
-        for node in closure.nodes()
-        if isinstance(node, ast.Call) and called(node).rpartition(".")[2] in rules.statements.numeric_tolerance
-        for place in _old_words(node)
-    }
-    for line, column, old, new in sorted(places, reverse=True):
-        raw = lines[line - 1].encode()
-        if raw[column:].startswith(old.encode()):
-            lines[line - 1] = (raw[:column] + new.encode() + raw[column + len(old) :]).decode()
-    return lines
-
-
-def _old_words(call: ast.Call) -> Iterator[tuple[int, int, str, str]]:
-    """Where a call names a tolerance in the old way: line, column in bytes, what stands there, what shall."""
-    if len(call.args) == 3 and _is_number(call.args[2]):
-        yield call.args[2].lineno, call.args[2].col_offset, "", "rtol=0, atol="
-    for keyword in call.keywords:
-        if keyword.arg == "prec":
-            yield keyword.lineno, keyword.col_offset, "prec", "rtol=0, atol"
-        elif keyword.arg == "message":
-            yield keyword.lineno, keyword.col_offset, "message", "msg"
-
-
-def _is_number(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant():
-            return isinstance(node.value, int | float)
-        case ast.Name() | ast.Attribute():
-            return any(word in called(node).rpartition(".")[2].lower() for word in _TOLERANCES)
-        case ast.BinOp():
-            return _is_number(node.left) and _is_number(node.right)
-        case ast.UnaryOp():
-            return _is_number(node.operand)
-    return False
