@@ -464,11 +464,14 @@ def _utc(text: str) -> str:
     return (datetime.fromisoformat(text.replace("Z", "")) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def test_without_tags_and_version_and_measured_cuts_nothing_decides(tmp_path: Path) -> None:
+def test_without_tags_and_version_a_day_decides_and_else_nothing(tmp_path: Path) -> None:
     bare = Repository(tmp_path / "bare")
     sha = bare.commit("One")
     cuts = {"2.0.0": Cut("2023-01-29T00:00:00Z"), "2.1.0": Cut("2023-08-20T00:00:00Z")}
-    assert FirstReleases(Clone(bare.path), sha, cuts, {}).of(sha, "2023-03-01T00:00:00Z") == (None, "unknown")
+    releases = FirstReleases(Clone(bare.path), sha, cuts, {})
+    assert releases.of(sha, "2023-03-01T00:00:00Z") == ("2.1.0", "release_date")
+    assert releases.of(sha, "2024-03-01T00:00:00Z") == (None, "unknown")
+    assert releases.of(sha, "2020-03-01T00:00:00Z") == (None, "unknown")
 
 
 def test_a_measured_cut_decides_to_the_second_and_a_picked_commit_is_in_the_release_all_the_same(

@@ -42,6 +42,8 @@ class Closure:
     """The parts of a file that one test needs, found as a fixed point over names of the module and of kept classes.
 
     Attributes:
+        file: the file as the commit has it.
+        rules: of data/fix_tests.toml.
         places: positions of statements that are kept whole.
         imported: for each import statement (by position) the names that are needed of it.
         members: for each class that is kept in part, its kept members.
@@ -54,7 +56,7 @@ class Closure:
         self.places: set[int] = set()
         self.imported: dict[int, set[str]] = {}
         self.members: dict[str, list[ast.stmt]] = {}
-        self._file, self._rules = file, rules
+        self.file, self.rules = file, rules
         self._names: list[str] = []
         self._known: set[str] = set()
         self._attributes: set[str] = set()
@@ -80,14 +82,14 @@ class Closure:
 
     def _roots(self) -> Iterator[ast.AST]:
         for place in sorted(self.places):
-            yield self._file.body[place]
+            yield self.file.body[place]
         for name, members in self.members.items():
-            owner = self._file.classes[name]
+            owner = self.file.classes[name]
             yield from (*owner.bases, *owner.decorator_list, *members)
 
     def _heirs(self, mixin: str) -> Iterator[str]:
         """The classes of the file that run the tests of a mixin, those that take it up directly."""
-        for name, node in self._file.classes.items():
+        for name, node in self.file.classes.items():
             if mixin in map(called, node.bases) and len(node.bases) > 1:
                 yield name
 
@@ -106,17 +108,17 @@ class Closure:
             return isinstance(node.func, ast.Name) and node.func.id in ("super", "type")
         if isinstance(node, ast.Attribute):
             return node.attr == "__class__"
-        return isinstance(node, ast.Name) and (node.id in ("self", "cls") or node.id in self._file.classes)
+        return isinstance(node, ast.Name) and (node.id in ("self", "cls") or node.id in self.file.classes)
 
     def _add_class(self, name: str) -> None:
         """Keep a class in part: its head, its fixtures and what its body assigns."""
         if name in self.members:
             return
         self.members[name] = []
-        node = self._file.classes[name]
+        node = self.file.classes[name]
         self._read([*node.bases, *node.decorator_list, *(keyword.value for keyword in node.keywords)])
         for base in node.bases:
-            if isinstance(base, ast.Name) and base.id in self._file.classes:
+            if isinstance(base, ast.Name) and base.id in self.file.classes:
                 self._add_class(base.id)
         for member in node.body:
             if isinstance(member, Function):
@@ -133,14 +135,14 @@ class Closure:
     def _add_members(self) -> None:
         """Keep the members of the kept classes that are used by now."""
         for owner in list(self.members):
-            for member in self._file.classes[owner].body:
+            for member in self.file.classes[owner].body:
                 if isinstance(member, Function | ast.ClassDef) and member.name in self._attributes:
                     self._add_member(owner, member)
 
     def _add_calls(self, classes: Iterable[str]) -> None:
         """Keep the calls that make the variants of these classes, and those that every test of the file relies on."""
-        wanted = self._rules.statements
-        for place, statement in enumerate(self._file.body):
+        wanted = self.rules.statements
+        for place, statement in enumerate(self.file.body):
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
                 call, name = statement.value, called(statement.value)
                 makes = name.rpartition(".")[2] in wanted.instantiate and call.args and called(call.args[0]) in classes
@@ -152,12 +154,12 @@ class Closure:
         if name in self._known:
             return
         self._known.add(name)
-        owner = self._file.classes.get(name)
+        owner = self.file.classes.get(name)
         if owner is not None and (name in self.members or _has_tests(owner)):
             self._add_class(name)
             return
-        for place in self._file.gives.get(name, ()):
-            statement = self._file.body[place]
+        for place in self.file.gives.get(name, ()):
+            statement = self.file.body[place]
             if isinstance(statement, Import):
                 self.imported.setdefault(place, set()).add(name)
             elif place not in self.places and not _is_main(statement):
@@ -174,7 +176,7 @@ class Closure:
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         calls = {called(node) for node in nodes if isinstance(node, ast.Call)}
         conditions = self._conditions()
-        for rule in self._rules.refuse:
+        for rule in self.rules.refuse:
             met = set(rule.decorators & decorators) or set(rule.names & names)
             met = met or {one for one in rule.calls if any(f".{call}".endswith(f".{one}") for call in calls)}
             met = met or {one[:200] for one in conditions if rule.conditions and rule.conditions.search(one)}
@@ -184,20 +186,20 @@ class Closure:
             if isinstance(node, Import):
                 self._check_import(node, node.names)
         for place, wanted in sorted(self.imported.items()):
-            statement = self._file.body[place]
+            statement = self.file.body[place]
             if isinstance(statement, Import):
                 self._check_import(statement, [alias for alias in statement.names if given_name(alias) in wanted])
 
     def _conditions(self) -> list[str]:
         """The conditions under which the file takes away the test case of the kept classes."""
-        bases = {called(base) for name in self.members for base in self._file.classes[name].bases}
+        bases = {called(base) for name in self.members for base in self.file.classes[name].bases}
         return [
             ast.unparse(statement.test)
-            for statement in self._file.body
+            for statement in self.file.body
             if isinstance(statement, ast.If)
             for inner in ast.walk(statement)
             if isinstance(inner, ast.Assign)
-            and called(inner.value) in self._rules.statements.no_test
+            and called(inner.value) in self.rules.statements.no_test
             and bases & {called(target) for target in inner.targets}
         ]
 
@@ -205,12 +207,12 @@ class Closure:
         """Refuse an import of a package or of a module of the test folder, which no build brings."""
         if isinstance(node, ast.ImportFrom) and node.level:
             raise RefusedError("needs_test_module", "." * node.level + (node.module or ""))
-        moved = {rule.source for rule in self._rules.moved}
+        moved = {rule.source for rule in self.rules.moved}
         for module in [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in wanted]:
             top = module.partition(".")[0]
-            if top in self._rules.imports.packages:
+            if top in self.rules.imports.packages:
                 raise RefusedError("needs_package", top)
-            if module not in moved and top not in self._rules.imports.available | sys.stdlib_module_names:
+            if module not in moved and top not in self.rules.imports.available | sys.stdlib_module_names:
                 raise RefusedError("needs_test_module", module)
 
 

@@ -29,7 +29,7 @@ _NAMED = re.compile(rb"\s*(\d{1,4}\.\d{1,6}\.\d{1,6})")
 _RAISED = re.compile(rb"(\d{1,20})\0+\n?:\d{6} \d{6} [0-9a-f]{40,64} ([0-9a-f]{40,64}) [AMT]\0")
 VERSION_FILE = "version.txt"
 
-Evidence = Literal["tag", "picked", "branch_cut", "version_txt", "unknown"]
+Evidence = Literal["tag", "picked", "branch_cut", "version_txt", "release_date", "unknown"]
 EXACT: frozenset[Evidence] = frozenset({"tag", "picked", "branch_cut"})
 """Evidence that names no release too early. A cut can name one too late: a picked fix in C++ is not seen."""
 
@@ -74,17 +74,19 @@ class FirstReleases:
         if version := first_by_cut(self._cuts, committed_at):
             return FirstRelease(version, "branch_cut")
         place = bisect_right([when for when, _ in self._raised], committed_at) - 1
-        if place < 0:
-            return FirstRelease(None, "unknown")
-        return FirstRelease(self._released(self._raised[place][1], committed_at), "version_txt")
+        if place >= 0:
+            named = self._raised[place][1]
+            is_known_of = any(Version(version) <= Version(named) for version in self._cuts)
+            return FirstRelease((is_known_of and self._cut_after(committed_at, named)) or named, "version_txt")
+        if self._cuts and committed_at > min(self._cuts.values()).at:
+            found = self._cut_after(committed_at, "0")
+            return FirstRelease(found, "release_date" if found else "unknown")
+        return FirstRelease(None, "unknown")
 
-    def _released(self, named: str, when: str) -> str:
-        """The first release, from a version on, whose branch was cut after a time; the version where none is known."""
-        first = Version(named)
+    def _cut_after(self, when: str, oldest: str) -> str | None:
+        """The first release, from a version on, whose branch was cut after a time; None where none is known to be."""
         cuts = sorted((cut, version) for version, cut in self._cuts.items())
-        if any(Version(version) <= first for _, version in cuts):
-            return next((version for cut, version in cuts if Version(version) >= first and when <= cut.at), named)
-        return named
+        return next((v for cut, v in cuts if Version(v) >= Version(oldest) and when <= cut.at), None)
 
 
 def first_by_cut(cuts: Mapping[str, Cut], committed_at: str) -> str | None:

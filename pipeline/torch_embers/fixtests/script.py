@@ -17,7 +17,7 @@ from torch_embers.fixtests.closure import Closure, RefusedError
 from torch_embers.fixtests.test_file import UNREADABLE, Import, called, first_line, given_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from torch_embers.cases.fix_test_rules import Rules
     from torch_embers.fixtests.test_file import ParsedFile
@@ -66,7 +66,7 @@ def make_script(file: ParsedFile, owner: str, test: str, rules: Rules) -> str:
     Raises:
         RefusedError: it makes no script, with the reason.
     """
-    parts = _Writer(file, Closure(file, owner, test, rules), rules).parts()
+    parts = _parts(Closure(file, owner, test, rules))
     of_future = [text for text in parts if text.startswith("from __future__")]
     body = "".join(f"{text}\n" for text in parts if text not in of_future)
     code = Template(resources.package_file("fixtests", "script_template.txt").read_text(encoding="utf-8")).substitute(
@@ -85,80 +85,78 @@ def make_script(file: ParsedFile, owner: str, test: str, rules: Rules) -> str:
     return code
 
 
-class _Writer:
-    """Writes the kept parts of a file in their order."""
-
-    def __init__(self, file: ParsedFile, closure: Closure, rules: Rules) -> None:
-        self.file, self.closure, self.rules = file, closure, rules
-
-    def parts(self) -> list[str]:
-        """Texts of statements, imports and classes, in the order of the file."""
-        kept = [
-            (first_line(node), self.file.text(node)) for node in map(self.file.body.__getitem__, self.closure.places)
-        ]
-        for place, statement in enumerate(self.file.body):
-            if isinstance(statement, Import):
-                wanted = self.closure.imported.get(place, set())
-                kept += [(statement.lineno, text) for text in self._imports(statement, wanted)]
-        last = max((line for line, text in kept if _IMPORTS.match(text)), default=0)
-        kept += [(last, text) for text in self._submodules()]
-        kept += [(first_line(self.file.classes[name]), self._class(name)) for name in self.closure.members]
-        return [text for _, text in sorted(kept, key=lambda entry: entry[0])]
-
-    def _submodules(self) -> Iterator[str]:
-        """A call that loads the submodules of torch that are reached by dots, where other imports loaded them."""
-        names = {called(node) for node in self.closure.nodes() if isinstance(node, ast.Attribute)}
-        chains = sorted(name for name in names if name.startswith("torch.") and name.count(".") > 1)
-        whole = [repr(name) for name in chains if not any(other.startswith(f"{name}.") for other in chains)]
-        if whole and "torch" in self.file.gives:
-            yield _SUBMODULES.format(", ".join(whole))
-
-    def _class(self, name: str) -> str:
-        """A class with its kept members only."""
-        node = self.file.classes[name]
-        first = first_line(node.body[0])
-        if first <= node.lineno:  # all on one line
-            return self.file.method(node)
-        head = self.file.lines[first_line(node) - 1 : max(node.lineno, first - 1)]
-        while len(head) > 1 and (not head[-1].strip() or head[-1].lstrip().startswith("#")):  # of its first member
-            head.pop()
-        members = [self.file.text(member) for member in sorted(self.closure.members[name], key=first_line)]
-        return textwrap.dedent("\n\n".join(["\n".join(head), *(members or [" " * (node.col_offset + 4) + "pass"])]))
-
-    def _imports(self, node: Import, wanted: set[str]) -> Iterator[str]:
+def _parts(closure: Closure) -> list[str]:
+    """Texts of the kept statements, imports and classes, in the order of the file."""
+    file = closure.file
+    kept = [(first_line(node), file.text(node)) for node in (file.body[place] for place in closure.places)]
+    for place, node in enumerate(file.body):
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            yield self.file.text(node)
-        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            # of a module that builds bring; it may give names that the search could not see
-            module = self._module(node.module or "", "*")
-            if not node.level and module.partition(".")[0] in self.rules.imports.available:
+            kept.append((node.lineno, file.text(node)))
+        elif isinstance(node, Import):
+            kept += [(node.lineno, text) for text in _imports(node, closure.imported.get(place, set()), closure.rules)]
+    last = max((line for line, text in kept if _IMPORTS.match(text)), default=0)
+    kept += [(last, text) for text in _submodules(closure)]
+    kept += [(first_line(file.classes[name]), _class(file, name, closure.members[name])) for name in closure.members]
+    return [text for _, text in sorted(kept, key=lambda entry: entry[0])]
+
+
+def _submodules(closure: Closure) -> Iterator[str]:
+    """A call that loads the submodules of torch that are reached by dots, where other imports loaded them."""
+    names = {called(node) for node in closure.nodes() if isinstance(node, ast.Attribute)}
+    chains = sorted(name for name in names if name.startswith("torch.") and name.count(".") > 1)
+    whole = [repr(name) for name in chains if not any(other.startswith(f"{name}.") for other in chains)]
+    if whole and "torch" in closure.file.gives:
+        yield _SUBMODULES.format(", ".join(whole))
+
+
+def _class(file: ParsedFile, name: str, members: Sequence[ast.stmt]) -> str:
+    """A class with its kept members only."""
+    node = file.classes[name]
+    first = first_line(node.body[0])
+    if first <= node.lineno:  # all on one line
+        return file.method(node)
+    head = file.lines[first_line(node) - 1 : max(node.lineno, first - 1)]
+    while len(head) > 1 and (not head[-1].strip() or head[-1].lstrip().startswith("#")):  # of its first member
+        head.pop()
+    kept = [file.text(member) for member in sorted(members, key=first_line)]
+    return textwrap.dedent("\n\n".join(["\n".join(head), *(kept or [" " * (node.col_offset + 4) + "pass"])]))
+
+
+def _imports(node: Import, wanted: set[str], rules: Rules) -> Iterator[str]:
+    """The import of each name that is needed, as builds have it."""
+    source = node.module or "" if isinstance(node, ast.ImportFrom) else None
+    for alias in node.names:
+        module = _moved(source, alias.name, rules) if source is not None else _moved(alias.name, None, rules)
+        if alias.name == "*":  # it may give names that the search could not see
+            if isinstance(node, ast.ImportFrom) and not node.level and _top(module) in rules.imports.available:
                 yield f"from {module} import *"
-        else:
-            for alias in node.names:
-                if given_name(alias) in wanted:
-                    yield self._plain(alias) if isinstance(node, ast.Import) else self._from(alias, node.module or "")
+        elif given_name(alias) in wanted:
+            yield _import(alias, source, module, rules)
 
-    def _plain(self, alias: ast.alias) -> str:
-        module = self._module(alias.name)
-        if module == alias.name and not alias.asname:
-            text = f"import {module}"
-            return text if module == "torch" else self._lenient(text, module, f"_embers_lacks({module!r})")
-        given = alias.asname or alias.name
-        return self._lenient(f"import {module} as {given}", module, f"{given} = _embers_lacks({given!r})")
 
-    def _from(self, alias: ast.alias, source: str) -> str:
-        module, given = self._module(source, alias.name), given_name(alias)
+def _import(alias: ast.alias, source: str | None, module: str, rules: Rules) -> str:
+    """An import of one name; where it is one of the build, its failure matters only where the name is used."""
+    given = alias.asname or alias.name
+    lacks = f"{given} = _embers_lacks({given!r})"
+    if source is not None:
         text = f"from {module} import {alias.name}" + (f" as {alias.asname}" if alias.asname else "")
-        for rule in self.rules.stand_in:
+        for rule in rules.stand_in:
             if rule.names.fullmatch(alias.name) and rule.module.fullmatch(module):
                 return _TRY.format(text, f"{given} = {_VALUES[rule.value]}")
-        return self._lenient(text, module, f"{given} = _embers_lacks({given!r})")
+    elif module == alias.name and not alias.asname:
+        text, lacks = f"import {module}", f"_embers_lacks({module!r})"
+        if module == "torch":
+            return text
+    else:
+        text = f"import {module} as {given}"
+    return _TRY.format(text, lacks) if _top(module) in rules.imports.of_builds else text
 
-    def _lenient(self, text: str, module: str, otherwise: str) -> str:
-        """An import; where it is one of the build, its failure matters only where the name is used."""
-        return _TRY.format(text, otherwise) if module.partition(".")[0] in self.rules.imports.of_builds else text
 
-    def _module(self, module: str, name: str | None = None) -> str:
-        """Where builds have what stood in this module."""
-        rules = (rule for rule in self.rules.moved if rule.source == module and (not rule.names or name in rule.names))
-        return next((rule.target for rule in rules), module)
+def _moved(module: str, name: str | None, rules: Rules) -> str:
+    """Where builds have what stood in this module."""
+    fitting = (rule for rule in rules.moved if rule.source == module and (not rule.names or name in rule.names))
+    return next((rule.target for rule in fitting), module)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]

@@ -888,7 +888,7 @@ COMMENT ON COLUMN fix_tests.detail IS 'The exact obstacle.';
 COMMENT ON COLUMN fix_tests.name IS 'Name of its case.';
 COMMENT ON COLUMN fix_tests.case_hash IS 'Hash of its case as it was made, when any failure of the test counted; trial runs belong to it.';
 COMMENT ON COLUMN fix_tests.first_release IS 'The first release that contains the commit, as far as tags, branch cuts or days tell; NULL where it is unknown.';
-COMMENT ON COLUMN fix_tests.first_release_by IS 'What says so: tag, picked (the wheel of the release has the change although its branch was cut before), branch_cut (the cuts of this release and of the one before are measured), version_txt (the version that the tree named, and estimated cuts of the releases from it on), or unknown.';
+COMMENT ON COLUMN fix_tests.first_release_by IS 'What says so: tag, picked (the wheel of the release has the change although its branch was cut before), branch_cut (the cuts of this release and of the one before are measured), version_txt (the version that the tree named, and estimated cuts of the releases from it on), release_date (estimated cuts alone), or unknown.';
 COMMENT ON COLUMN fix_tests.later IS 'The test at the end of the history that was read: same, changed or gone.';
 COMMENT ON COLUMN fix_tests.rules IS 'Version of the rules that decided.';
 COMMENT ON COLUMN fix_tests.decided_at IS 'When (UTC).';
