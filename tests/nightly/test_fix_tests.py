@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -17,8 +18,8 @@ from torch_embers.cases import bank, shipped_fix_tests
 from torch_embers.errors import InputError
 from torch_embers.fixtests import link, trial
 from torch_embers.fixtests.fix_commits import contents, fix_commits, revision_of
+from torch_embers.fixtests.fix_test_yield import yield_of
 from torch_embers.fixtests.link import link_fix_tests
-from torch_embers.fixtests.report import yield_of
 from torch_embers.fixtests.trial import class_tests
 from torch_embers.mine.git.gitrepo import Clone
 from torch_embers.progress import Silent
@@ -105,7 +106,7 @@ def table(store: Store) -> list[tuple[object, ...]]:
 def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Repository, store: Store) -> None:
     sha = fixing(clone, test__test_x_py=ADDED)
     done = linked(clone, store)
-    assert (done.commits, done.read, done.tests) == (1, 1, {"script": 1})
+    assert (done.commits, done.read, done.scripts) == (1, 1, 1)
     assert table(store) == [(["123"], "test/test_x.py", "test_more", "script", None)]
     [(name, origin, summary, oracle)] = rows(
         store.path, "SELECT name, origin, summary, oracle FROM cases WHERE origin = 'fix_test'"
@@ -115,7 +116,6 @@ def test_a_fix_with_a_test_becomes_a_case_with_its_texts_and_edits(clone: Reposi
     assert (origin, oracle) == ("fix_test", "test")
     assert rows(store.path, "SELECT number, relation FROM case_items") == [(123, "same")]
     assert rows(store.path, "SELECT kind FROM artifacts ORDER BY 1") == [("verbatim",)]
-    assert ("runner",) in rows(store.path, "SELECT action FROM edits")
 
 
 def test_a_second_run_reads_only_what_is_new(clone: Repository, store: Store) -> None:
@@ -337,7 +337,7 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
                 if asked == ["1.13.1", "2.0.1"]:
                     raise KeyboardInterrupt
                 stored_run(one_test, work.build.name, int(work.build.name == "1.13.1"), "AssertionError: 3 != 4")
-                yield work, trial._stored(1, None, "exited", "", "", "")
+                yield work, MagicMock(exit_code=1, signal=None, ended="exited", stdout="", stderr="")
 
     noted = lambda _, places: dict.fromkeys((build.identity for build, _ in places), "e")  # noqa: E731
     for name, fake in (("Ledger", Ledger), ("environment_of", lambda *_: {}), ("note_builds", noted)):
@@ -347,7 +347,7 @@ def test_trial_runs_that_stopped_in_the_middle_go_on_with_what_is_missing(
         for version in ("1.12.1", "1.13.1", "2.0.1", "2.15.0")
     ]
     builds.append(SimpleNamespace(identity="2.15.0+cu132", public_version="2.15.0", name="2.15.0+cu132"))
-    request = trial.TrialRequest(REPO, builds, trial.Draw(sample=5))
+    request = trial.TrialRequest(REPO, builds, sample=5)
     more: Any = (Writer(), Machine(), request, Silent())
     with pytest.raises(KeyboardInterrupt):
         trial.run_trials(one_test, *more)

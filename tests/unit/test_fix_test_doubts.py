@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from torch_embers.cases import fix_test_rules
-from torch_embers.fixtests.alive import shows_bug
 from torch_embers.fixtests.classes import TestClass as ClassOfTest
-from torch_embers.fixtests.classes import Trial, with_doubt
-from torch_embers.fixtests.doubts import FixTest, doubt
-from torch_embers.fixtests.failing_line import changed_lines, failing_line, may_show_change
+from torch_embers.fixtests.classes import Trial
+from torch_embers.fixtests.doubts import FailingLine, FixTestTexts, doubt, failing_line, may_show_change, with_doubt
 
-if TYPE_CHECKING:
-    from torch_embers.judgements import FixTestAnswer
 CODE = """\
 class TestThing(TestCase):
     @mark
@@ -32,7 +26,11 @@ FIRST = 'Traceback (most recent call last):\n  File "/x/case.py", line 4, in tes
 HANDLED = "\nDuring handling of the above exception, another exception occurred:\n\n"
 
 
-def test_the_failing_line_is_that_of_the_last_traceback_and_lines_it_calls_are_told() -> None:
+def place(error: str, name: str = "case", code: str = CODE) -> FailingLine | None:
+    return failing_line(FixTestTexts(name, "test_new", code, TEXT, None, ""), error)
+
+
+def test_the_failing_line_is_the_one_of_the_test_in_the_last_traceback() -> None:
     error = (
         FIRST
         + HANDLED
@@ -41,12 +39,10 @@ def test_the_failing_line_is_that_of_the_last_traceback_and_lines_it_calls_are_t
             '  File "/x/case.py", line 8, in test_new\n  File "/x/case.py", line 7, in inner\nE: b\n'
         )
     )
-    found = failing_line(CODE, "test_new", "case", error)
-    assert found is not None
-    assert (found.line, found.text, found.helper) == (7, "inner()", "check(x)")
-    assert failing_line(CODE, "test_new", "other", error) is None
-    assert failing_line("def (", "test_new", "case", error) is None
-    assert failing_line(CODE, "test_new", "case", "ended by SIGSEGV") is None
+    assert place(error) == FailingLine(7, "inner()", waits_for_error=False)
+    assert place(error, name="other") is None
+    assert place(error, code="def (") is None
+    assert place("ended by SIGSEGV") is None
 
 
 @pytest.mark.parametrize(
@@ -70,7 +66,6 @@ def test_a_test_that_was_added_or_cannot_be_parsed_is_not_doubted_for_its_lines(
     assert may_show_change(None, TEXT, 3)
     assert may_show_change("def (", "def (", 1)
     assert may_show_change("x = 1", "x = 1", 1)
-    assert changed_lines("a\nb\nc", "a \nd\nc\ne") == [2, 4]
 
 
 def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: str | None = None) -> str | None:
@@ -78,7 +73,7 @@ def seen(about: str, failure: str = "RuntimeError: x", line: int = 4, before: st
     error = (
         f'Traceback (most recent call last):\n  File "/x/case.py", line {line}, in test_new\n    {text}\n{failure}\n'
     )
-    test = FixTest("case", "test_new", CODE, TEXT, before, about)
+    test = FixTestTexts("case", "test_new", CODE, TEXT, before, about)
     found = doubt(test, failure, error, fix_test_rules.load().doubt)
     return found[0] if found else None
 
@@ -192,13 +187,9 @@ def test_a_missing_ability_and_a_guard_that_nothing_speaks_of_are_doubted(
 
 def test_another_error_than_the_one_that_a_test_waits_for_is_doubted() -> None:
     waiting = CODE.replace("str(w[0].message)", "w")
-    place = failing_line(waiting, "test_new", "case", frame(10))
-    with_line = failing_line(waiting, "test_new", "case", frame(9))
-    assert place is not None
-    assert place.waits_for_error
-    assert with_line is not None
-    assert not with_line.waits_for_error
-    test = FixTest("case", "test_new", waiting, TEXT, None, "Check the range (#1)")
+    assert place(frame(10), code=waiting) == FailingLine(9, "check(w)", waits_for_error=True)
+    assert place(frame(9), code=waiting) == FailingLine(8, "with self.assertRaises(ValueError):", waits_for_error=False)
+    test = FixTestTexts("case", "test_new", waiting, TEXT, None, "Check the range (#1)")
     rules = fix_test_rules.load().doubt
     assert doubt(test, "IndexError: out of range", frame(10), rules) == ("other_error", "check(w)")
     assert doubt(test, "AssertionError: ValueError not raised", frame(10), rules) is None
@@ -229,19 +220,19 @@ def test_words_looked_for_in_a_printed_graph_are_doubted_and_words_in_an_output_
         ("run(out.getvalue())", None),
     ):
         code = CODE.replace("check(1)", f"FileCheck().check('If').{call}")
-        place = frame(next(number for number, line in enumerate(code.split("\n"), 1) if "FileCheck" in line))
+        failed = frame(next(number for number, line in enumerate(code.split("\n"), 1) if "FileCheck" in line))
         found = doubt(
-            FixTest("case", "test_new", code, TEXT, None, "Mend (#1)"),
+            FixTestTexts("case", "test_new", code, TEXT, None, "Mend (#1)"),
             'RuntimeError: Expected to find "If" but did not find it',
-            place,
+            failed,
             rules,
         )
         assert (found and found[0]) == reason
 
 
 def test_a_doubted_validated_test_is_doubtful_and_one_that_fails_after_its_fix_keeps_its_class() -> None:
-    test = FixTest("case", "test_new", CODE, TEXT, None, "Support tuples (#1)")
-    trials = [Trial("1.13.1", "reproduced", "x", "ValueError: x", FIRST), Trial("2.0.1", "not_reproduced", "", None)]
+    test = FixTestTexts("case", "test_new", CODE, TEXT, None, "Support tuples (#1)")
+    trials = [Trial("1.13.1", "failed", "x", "ValueError: x", FIRST), Trial("2.0.1", "passed")]
     rules = fix_test_rules.load().doubt
     validated = ClassOfTest("validated", validated_before="1.13.1", validated_after="2.0.1")
     found = with_doubt(validated, trials, test, rules)
@@ -250,22 +241,3 @@ def test_a_doubted_validated_test_is_doubtful_and_one_that_fails_after_its_fix_k
     assert (after.kind, after.reason) == ("fails_after", "feature")
     unseen = ClassOfTest("never_seen", "passes_before")
     assert with_doubt(unseen, trials, test, rules) is unseen
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason", "answer", "counts"),
-    [
-        ("validated", None, None, True),
-        ("validated", None, "right", True),
-        ("validated", None, "unclear", False),
-        ("doubtful", "feature", None, False),
-        ("doubtful", "feature", "right", True),
-        ("fails_after", None, None, True),
-        ("fails_after", None, "wrong", False),
-        ("fails_after", "feature", None, False),
-    ],
-)
-def test_readers_decide_which_failures_before_a_fix_are_its_bug(
-    kind: str, reason: str | None, answer: FixTestAnswer | None, counts: bool
-) -> None:
-    assert shows_bug(kind, reason, answer) is counts

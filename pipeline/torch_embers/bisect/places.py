@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from torch_embers.builds import install
-from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry, environment_text, placed_here
+from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry, environment_of, environment_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -114,7 +114,7 @@ class BuildList:
     def environments(self, asked: Iterable[int]) -> list[str]:
         """Where runs of these places were made, in words."""
         builds = [self.places[place].build for place in asked]
-        return sorted({environment_text(placed_here(build).where) for build in builds if build})
+        return sorted({environment_text(environment_of(build)) for build in builds if build})
 
     def evict(self) -> None:
         """Remove what was installed here, where that is wanted."""

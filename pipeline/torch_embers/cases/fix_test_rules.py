@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -14,6 +14,18 @@ from torch_embers import toml_models
 from torch_embers.toml_models import Entry, Explained
 
 FILE = "fix_tests.toml"
+
+
+class Cut(NamedTuple):
+    """When the branch of a release left the main line.
+
+    Attributes:
+        at: the time of the last commit that the branch shares with the main line, as ISO text in UTC.
+        measured: whether the files of the release show it; else it is estimated from the day of the release.
+    """
+
+    at: str
+    measured: bool = False
 
 
 class Limits(Explained):
@@ -79,7 +91,6 @@ class _Statements(Explained):
     keep: frozenset[str]
     instantiate: frozenset[str]
     no_test: frozenset[str]
-    numeric_tolerance: frozenset[str]
 
 
 class _Releases(Entry):
@@ -153,14 +164,13 @@ class Rules(Entry):
     silence: tuple[Silence, ...]
     doubt: tuple[Doubt, ...]
 
-    def cuts(self) -> dict[str, tuple[str, bool]]:
-        """For each release the time of the last commit that it shares with the main line, and whether that is measured.
-
-        The time is ISO text in UTC. Where it is not measured, it is estimated from the day of the release.
-        """
+    def cuts(self) -> dict[str, Cut]:
+        """When the branch of each release left the main line."""
         early = timedelta(days=self.releases.branch_days)
-        estimated = {version: (f"{day - early}T00:00:00Z", False) for version, day in self.releases.days.items()}
-        measured = {version: (f"{at:%Y-%m-%dT%H:%M:%SZ}", True) for version, at in self.releases.cuts.items()}
+        estimated = {version: Cut(f"{day - early}T00:00:00Z") for version, day in self.releases.days.items()}
+        measured = {
+            version: Cut(f"{at:%Y-%m-%dT%H:%M:%SZ}", measured=True) for version, at in self.releases.cuts.items()
+        }
         return estimated | measured
 
     @property

@@ -39,22 +39,28 @@ def fix_tests(
     """Run the tests of merged fixes on builds and print the yield."""
     from dataclasses import asdict
 
-    from torch_embers.fixtests import command, report, show
-    from torch_embers.fixtests.trial import Draw
+    from torch_embers.builds.registry import Registry
+    from torch_embers.builds.work import Machine
+    from torch_embers.fixtests.fix_test_yield import print_yield, yield_of
+    from torch_embers.fixtests.trial import TrialRequest, run_trials
     from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
+    from torch_embers.run.cases import chosen_builds
+    from torch_embers.run.state import kept
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     if build:
-        draw = Draw(sample, seed, moment(since, "--since"), moment(until, "--until"))
-        with ProgressBar("running", unit="runs") as progress:
-            command.run(store, wanted, build, draw, progress, jobs, shard_of(shard), state)
-    found = report.yield_of(store, wanted.repo)
+        registry, days = Registry(wanted.builds_dir), (moment(since, "--since"), moment(until, "--until"))
+        chosen = chosen_builds(registry, build)
+        request = TrialRequest(wanted.repo, chosen, sample, seed, *days, jobs, shard_of(shard))
+        with ProgressBar("running", unit="runs") as progress, kept(store, "fix-tests", state) as writer:
+            run_trials(store, writer, Machine(registry), request, progress)
+    found = yield_of(store, wanted.repo)
     if json:
         print_json(asdict(found))
     else:
-        show.print_yield(found)
+        print_yield(found)
 
 
 def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) -> None:
@@ -63,11 +69,15 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     Raises:
         InputError, StoreError: as of their makers.
     """
-    from torch_embers.fixtests import link, show
+    from torch_embers.console import stdout, table
+    from torch_embers.fixtests import link
     from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
 
     store, day = store_at(settings.database), moment(since, "--since")
     with ProgressBar("reading commits") as progress:
         done = link.link_fix_tests(store, settings.repo, clone, progress, since=day)
-    show.print_linked(done)
+    out = stdout()
+    out.print(f"{done.commits:,} commits fix issues; {done.read:,} read now; {done.scripts:,} tests make a script")
+    if done.reasons:
+        out.print(table("", [("no script because", False), ("rows", True)], done.reasons.items()))

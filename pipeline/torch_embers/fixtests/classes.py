@@ -6,25 +6,21 @@ a case with the signature of its failure, and its verdicts are made with control
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
-from torch_embers.fixtests.doubts import doubt
 from torch_embers.fixtests.first_release import EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Sequence
 
-    from torch_embers.cases.fix_test_rules import Doubt, Silence
-    from torch_embers.fixtests.doubts import FixTest
+    from torch_embers.cases.fix_test_rules import Rules
     from torch_embers.fixtests.first_release import Evidence
 
 Said = Literal["failed", "passed", "nothing"]
 Class = Literal["validated", "doubtful", "never_seen", "fails_after", "unusable"]
-
-_SAID: dict[str, Said] = {"reproduced": "failed", "not_reproduced": "passed"}
 MENDED_BEFORE = "mended_before"
 """The reason of a test that passes on the last release before the fix, and fails on an older one."""
 
@@ -35,7 +31,7 @@ class Trial:
 
     Attributes:
         version: of the release, without its local part.
-        outcome: as of any run.
+        said: what it says about the bug.
         detail: what was seen; of a run that says nothing, a reason of data/fix_tests.toml and a colon first.
         signature: the failure, as text; None where it passed.
         error: what it wrote to standard error, as far as it was kept.
@@ -44,17 +40,12 @@ class Trial:
     """
 
     version: str
-    outcome: str
-    detail: str
-    signature: str | None
+    said: Said
+    detail: str = ""
+    signature: str | None = None
     error: str = ""
     reason: str | None = None
     variants: tuple[int, int] | None = None
-
-    @property
-    def said(self) -> Said:
-        """What it says about the bug."""
-        return _SAID.get(self.outcome, "nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,99 +73,55 @@ def classify(trials: Sequence[Trial], first_release: str | None, evidence: Evide
         evidence: what says so. Where it is not exact, the fix may have come one release later.
     """
     ordered = sorted(trials, key=lambda trial: Version(trial.version))
-    first = Version(first_release) if first_release else None
-    before = [trial for trial in ordered if first is not None and Version(trial.version) < first]
-    after = [trial for trial in ordered if first is None or Version(trial.version) >= first]
-    said_before, decided = _deciding(before), _deciding(after)
+    before = [trial for trial in ordered if first_release and Version(trial.version) < Version(first_release)]
+    after = ordered[len(before) :]
+    said_before, said_after = ([trial for trial in part if trial.said != "nothing"] for part in (before, after))
     failing = next((trial for trial in reversed(said_before) if trial.said == "failed"), None)
     mended = failing is not None and said_before[-1] is not failing
-    if late := _came_late(None if mended else failing, decided, after, evidence):
-        failing, decided = late, decided[1:]
-    newest = _on_newest(after)
-    if not decided:
+    if (
+        evidence not in EXACT
+        and failing is not None
+        and not mended
+        and [trial.said for trial in said_after[:2]] == ["failed", "passed"]
+        and said_after[0] is after[0]
+    ):
+        failing, *said_after = said_after  # what was taken for the first release with the fix has it not
+    if not said_after:
         return _silent(failing, ordered)
-    wrong = [trial for trial in decided if trial.said == "failed"]
-    if len(wrong) == len(decided) and not mended:
+    newest = None if after[-1].said == "nothing" else after[-1].said == "failed"
+    wrong = [trial for trial in said_after if trial.said == "failed"]
+    if len(wrong) == len(said_after) and not mended:
         return TestClass("unusable", "fails_everywhere", wrong[0].detail, None, None, newest, wrong[0].signature)
-    passing = said_before[said_before.index(failing) + 1] if failing and mended else decided[0]
-    held = failing is not None and passing.said == "passed"
-    old, new = (failing.version, passing.version) if failing and held else (None, None)
     reason = MENDED_BEFORE if mended else None
+    passing = said_before[said_before.index(failing) + 1] if failing and mended else said_after[0]
+    if failing is not None and passing.said == "passed":
+        kind: Class = "fails_after" if wrong else "doubtful" if mended else "validated"
+        detail = wrong[-1].detail if wrong else failing.detail
+        return TestClass(kind, reason, detail, failing.version, passing.version, newest, failing.signature)
     if wrong:
-        seen = failing.signature if failing and held else wrong[0].signature
-        return TestClass("fails_after", reason, wrong[-1].detail, old, new, newest, seen)
-    if failing is not None:
-        kind: Class = "doubtful" if mended else "validated"
-        return TestClass(kind, reason, failing.detail, old, new, newest, failing.signature)
+        return TestClass("fails_after", None, wrong[-1].detail, None, None, newest, wrong[0].signature)
     if before and not said_before:
         return TestClass("never_seen", before[-1].reason, before[-1].detail, fails_on_newest=newest)
     return TestClass("never_seen", "passes_before" if before else "no_release_before", fails_on_newest=newest)
 
 
-def _deciding(trials: Sequence[Trial]) -> list[Trial]:
-    return [trial for trial in trials if trial.said != "nothing"]
-
-
-def with_doubt(found: TestClass, trials: Sequence[Trial], test: FixTest, rules: Iterable[Doubt]) -> TestClass:
-    """The class of a test when its failure before the fix is compared with what the fix is about.
-
-    A validated test that a rule doubts is ``doubtful``. One that fails after its fix keeps its class, with the reason.
-
-    Args:
-        found: what its runs say.
-        trials: its runs.
-        test: its texts.
-        rules: of data/fix_tests.toml.
-    """
-    before = next((trial for trial in trials if trial.version == found.validated_before), None)
-    if before is None:
-        return found
-    doubted = doubt(test, before.signature or before.detail, before.error, rules)
-    if doubted is None:
-        return found
-    reason, seen = doubted
-    if found.reason == MENDED_BEFORE:
-        return found
-    if found.kind == "validated":
-        return replace(found, kind="doubtful", reason=reason, detail=f"{reason}: {seen}")
-    return replace(found, reason=reason)
-
-
-def _came_late(
-    failing: Trial | None, decided: Sequence[Trial], after: Sequence[Trial], evidence: Evidence
-) -> Trial | None:
-    """The failing run on what was taken for the first release with the fix, where the next one has it."""
-    if evidence in EXACT or failing is None or len(decided) < 2 or decided[0] is not after[0]:
-        return None
-    return decided[0] if decided[0].said == "failed" and decided[1].said == "passed" else None
-
-
-def _on_newest(after: Sequence[Trial]) -> bool | None:
-    if not after or after[-1].said == "nothing":
-        return None
-    return after[-1].said == "failed"
-
-
 def _silent(failing: Trial | None, ordered: Sequence[Trial]) -> TestClass:
     """No release with the fix says anything."""
-    if not ordered:
-        return TestClass("unusable", "not_run")
     if failing is not None:
         return TestClass("unusable", "unclear", ordered[-1].detail, signature=failing.signature)
     silent = [trial for trial in ordered if trial.said == "nothing"]
     return TestClass("unusable", silent[-1].reason, silent[-1].detail) if silent else TestClass("unusable", "not_run")
 
 
-def reason_of(detail: str, rules: Iterable[Silence], known: Collection[str]) -> str:
+def reason_of(detail: str, rules: Rules) -> str:
     """The reason of a run that says nothing, from its detail.
 
     Args:
         detail: a reason of data/fix_tests.toml and a colon, where the script or a rule gave one; else any text.
-        rules: the rules ``[[silence]]``; the first that fits counts.
-        known: all reasons.
+        rules: the first of their ``[[silence]]`` that fits counts.
     """
     head, _, said = detail.partition(":")
-    for rule in rules:
+    for rule in rules.silence:
         if head.startswith(rule.head) and (rule.said is None or rule.said.search(said)):
             return rule.id
-    return head if head in known else "stopped"
+    return head if head in rules.reasons else "stopped"

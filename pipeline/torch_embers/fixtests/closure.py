@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torch_embers.fixtests.outline import FUNCTIONS, Outline, called, needed
+from torch_embers.fixtests.test_file import Function, Import, called, given_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.fixtests.test_file import ParsedFile
 
 _FIXTURES = frozenset(
     {"setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "run", "id", "shortDescription"}
@@ -38,252 +38,186 @@ class RefusedError(Exception):
         self.detail = detail
 
 
-@dataclass(slots=True)
 class Closure:
-    """The parts of a file that one test needs.
+    """The parts of a file that one test needs, found as a fixed point over names of the module and of kept classes.
 
     Attributes:
+        file: the file as the commit has it.
+        rules: of data/fix_tests.toml.
         places: positions of statements that are kept whole.
         imported: for each import statement (by position) the names that are needed of it.
         members: for each class that is kept in part, its kept members.
-        calls: positions of calls that make the variants of the class, and of those that prepare the whole file.
-    """
-
-    places: set[int] = field(default_factory=set)
-    imported: dict[int, set[str]] = field(default_factory=dict)
-    members: dict[str, list[ast.stmt]] = field(default_factory=dict)
-    calls: set[int] = field(default_factory=set)
-
-    def nodes(self, outline: Outline) -> Iterator[ast.AST]:
-        """All that is kept, but for imports at the top of the file."""
-        for place in sorted(self.places | self.calls):
-            yield outline.body[place]
-        for name, members in self.members.items():
-            owner = outline.classes[name]
-            yield from (*owner.bases, *owner.decorator_list, *members)
-
-
-def closure_of(outline: Outline, owner: str, test: str, rules: Rules) -> Closure:
-    """The parts of the file that the test ``owner.test`` needs.
 
     Raises:
         RefusedError: the test uses what no standalone script can have.
     """
-    found = _Search(outline, rules, owner).run(test)
-    _check(outline, found, owner, test, rules)
-    return found
 
-
-class _Search:
-    """The closure as a fixed point over names of the module and of the pruned classes."""
-
-    def __init__(self, outline: Outline, rules: Rules, owner: str) -> None:
-        self.outline, self.rules, self.owner = outline, rules, owner
-        self.heirs = _heirs(outline, owner)
-        self.found = Closure()
-        self.names: list[str] = []
-        self.known: set[str] = set()
-        self.attributes: set[str] = set()
-
-    def run(self, test: str) -> Closure:
-        for name in (self.owner, *self.heirs):
+    def __init__(self, file: ParsedFile, owner: str, test: str, rules: Rules) -> None:
+        self.places: set[int] = set()
+        self.imported: dict[int, set[str]] = {}
+        self.members: dict[str, list[ast.stmt]] = {}
+        self.file, self.rules = file, rules
+        self._names: list[str] = []
+        self._known: set[str] = set()
+        self._attributes: set[str] = set()
+        node, method = file.classes[owner], file.tests[owner, test]
+        is_mixin = all(called(base) == "object" for base in node.bases)
+        kept = (owner, *(self._heirs(owner) if is_mixin else ()))
+        for name in kept:
             self._add_class(name)
-        method = next(node for node in self.outline.classes[self.owner].body if _is_called(node, test))
-        self._add_member(self.owner, method)
-        self._add_calls()
-        while self.names:
-            self._add_name(self.names.pop())
-            if not self.names:
+        self._add_member(owner, method)
+        self._add_calls(kept)
+        while self._names:
+            self._add_name(self._names.pop())
+            if not self._names:
                 self._add_members()
-        return self.found
+        if is_mixin and len(kept) == 1 and not any(isinstance(file.body[place], ast.Expr) for place in self.places):
+            raise RefusedError("template", owner)
+        self._check({called(mark).rpartition(".")[2] for mark in (*node.decorator_list, *method.decorator_list)})
 
-    def _read(self, nodes: Iterable[ast.AST]) -> None:
-        """Note the names that these nodes read, and the attributes that they take of a pruned class."""
-        kept = list(nodes)
-        self.names += sorted(needed(kept) - self.known)  # sorted: else reasons and edits differ from run to run
-        for root in kept:
-            for node in ast.walk(root):
-                if isinstance(node, ast.Attribute) and self._is_own(node.value):
-                    self.attributes.add(node.attr)
+    def nodes(self) -> Iterator[ast.AST]:
+        """All that is kept, but for imports at the top of the file, with everything within it."""
+        for root in self._roots():
+            yield from ast.walk(root)
+
+    def _roots(self) -> Iterator[ast.AST]:
+        for place in sorted(self.places):
+            yield self.file.body[place]
+        for name, members in self.members.items():
+            owner = self.file.classes[name]
+            yield from (*owner.bases, *owner.decorator_list, *members)
+
+    def _heirs(self, mixin: str) -> Iterator[str]:
+        """The classes of the file that run the tests of a mixin, those that take it up directly."""
+        for name, node in self.file.classes.items():
+            if mixin in map(called, node.bases) and len(node.bases) > 1:
+                yield name
+
+    def _read(self, roots: Iterable[ast.AST]) -> None:
+        """Note the names that these nodes read, and the attributes that they take of a kept class."""
+        names = set()
+        for node in (node for root in roots for node in ast.walk(root)):
+            if isinstance(node, ast.Name):
+                names.add(node.id)
+            elif isinstance(node, ast.Attribute) and self._is_own(node.value):
+                self._attributes.add(node.attr)
+        self._names += sorted(names - self._known - {"self"})  # sorted: else reasons differ from run to run
 
     def _is_own(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Call):
             return isinstance(node.func, ast.Name) and node.func.id in ("super", "type")
         if isinstance(node, ast.Attribute):
             return node.attr == "__class__"
-        return isinstance(node, ast.Name) and (node.id in ("self", "cls") or node.id in self.outline.classes)
+        return isinstance(node, ast.Name) and (node.id in ("self", "cls") or node.id in self.file.classes)
 
     def _add_class(self, name: str) -> None:
         """Keep a class in part: its head, its fixtures and what its body assigns."""
-        if name in self.found.members:
+        if name in self.members:
             return
-        self.found.members[name] = []
-        node = self.outline.classes[name]
+        self.members[name] = []
+        node = self.file.classes[name]
         self._read([*node.bases, *node.decorator_list, *(keyword.value for keyword in node.keywords)])
         for base in node.bases:
-            if isinstance(base, ast.Name) and base.id in self.outline.classes:
+            if isinstance(base, ast.Name) and base.id in self.file.classes:
                 self._add_class(base.id)
         for member in node.body:
-            if isinstance(member, FUNCTIONS):
+            if isinstance(member, Function):
                 if member.name in _FIXTURES or (member.name.startswith("__") and member.name.endswith("__")):
                     self._add_member(name, member)
             elif not _makes_tests(member):
                 self._add_member(name, member)
 
     def _add_member(self, owner: str, member: ast.stmt) -> None:
-        if member not in self.found.members[owner]:
-            self.found.members[owner].append(member)
+        if member not in self.members[owner]:
+            self.members[owner].append(member)
             self._read([member])
 
     def _add_members(self) -> None:
-        """Keep the members of the pruned classes that are used by now."""
-        for owner in list(self.found.members):
-            for member in self.outline.classes[owner].body:
-                if isinstance(member, (*FUNCTIONS, ast.ClassDef)) and member.name in self.attributes:
+        """Keep the members of the kept classes that are used by now."""
+        for owner in list(self.members):
+            for member in self.file.classes[owner].body:
+                if isinstance(member, Function | ast.ClassDef) and member.name in self._attributes:
                     self._add_member(owner, member)
 
-    def _add_calls(self) -> None:
+    def _add_calls(self, classes: Iterable[str]) -> None:
+        """Keep the calls that make the variants of these classes, and those that every test of the file relies on."""
         wanted = self.rules.statements
-        for place, statement in enumerate(self.outline.body):
-            if not isinstance(statement, ast.Expr) or not isinstance(statement.value, ast.Call):
-                continue
-            call = statement.value
-            name = called(call)
-            makes = (
-                name.rpartition(".")[2] in wanted.instantiate
-                and bool(call.args)
-                and called(call.args[0]) in (self.owner, *self.heirs)
-            )
-            if makes or name in wanted.keep:
-                self.found.calls.add(place)
-                self._read([call])
+        for place, statement in enumerate(self.file.body):
+            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+                call, name = statement.value, called(statement.value)
+                makes = name.rpartition(".")[2] in wanted.instantiate and call.args and called(call.args[0]) in classes
+                if makes or name in wanted.keep:
+                    self.places.add(place)
+                    self._read([call])
 
     def _add_name(self, name: str) -> None:
-        if name in self.known:
+        if name in self._known:
             return
-        self.known.add(name)
-        owner = self.outline.classes.get(name)
-        if owner is not None and (name in self.found.members or _has_tests(owner)):
+        self._known.add(name)
+        owner = self.file.classes.get(name)
+        if owner is not None and (name in self.members or _has_tests(owner)):
             self._add_class(name)
             return
-        for place in self.outline.gives.get(name, ()):
-            statement = self.outline.body[place]
-            if isinstance(statement, ast.Import | ast.ImportFrom):
-                self.found.imported.setdefault(place, set()).add(name)
-            elif place not in self.found.places and not _is_main(statement):
-                self.found.places.add(place)
+        for place in self.file.gives.get(name, ()):
+            statement = self.file.body[place]
+            if isinstance(statement, Import):
+                self.imported.setdefault(place, set()).add(name)
+            elif place not in self.places and not _is_main(statement):
+                self.places.add(place)
                 self._read([statement])
 
+    def _check(self, decorators: set[str]) -> None:
+        """Refuse what a standalone script cannot have.
 
-def _check(outline: Outline, found: Closure, owner: str, test: str, rules: Rules) -> None:
-    """Refuse what a standalone script cannot have.
+        Raises:
+            RefusedError: the first thing of that kind.
+        """
+        nodes = list(self.nodes())
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        calls = {called(node) for node in nodes if isinstance(node, ast.Call)}
+        conditions = self._conditions()
+        for rule in self.rules.refuse:
+            met = set(rule.decorators & decorators) or set(rule.names & names)
+            met = met or {one for one in rule.calls if any(f".{call}".endswith(f".{one}") for call in calls)}
+            met = met or {one[:200] for one in conditions if rule.conditions and rule.conditions.search(one)}
+            if met:
+                raise RefusedError(rule.id, min(met))
+        for node in nodes:
+            if isinstance(node, Import):
+                self._check_import(node, node.names)
+        for place, wanted in sorted(self.imported.items()):
+            statement = self.file.body[place]
+            if isinstance(statement, Import):
+                self._check_import(statement, [alias for alias in statement.names if given_name(alias) in wanted])
 
-    Raises:
-        RefusedError: the first thing of that kind.
-    """
-    node = outline.classes[owner]
-    if _is_mixin(node) and not found.calls and not _heirs(outline, owner):
-        raise RefusedError("template", owner)
-    method = next(member for member in node.body if _is_called(member, test))
-    decorators = {called(d).rpartition(".")[2] for d in (*node.decorator_list, *getattr(method, "decorator_list", ()))}
-    nodes = list(found.nodes(outline))
-    names = needed(nodes)
-    calls = {called(n) for root in nodes for n in ast.walk(root) if isinstance(n, ast.Call)}
-    _check_device(_conditions(outline, found, rules), rules)
-    for rule in rules.refuse:
-        if used := rule.decorators & decorators:
-            raise RefusedError(rule.id, min(used))
-        if used := rule.names & names:
-            raise RefusedError(rule.id, min(used))
-        for wanted in sorted(rule.calls):
-            if any(call == wanted or call.endswith(f".{wanted}") for call in calls):
-                raise RefusedError(rule.id, wanted)
-    for root in nodes:
-        for inner in ast.walk(root):
-            if isinstance(inner, ast.Import | ast.ImportFrom):
-                check_import(inner, rules)
-    for place, wanted_names in sorted(found.imported.items()):
-        statement = outline.body[place]
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            check_import(statement, rules, wanted_names)
-
-
-def _is_mixin(node: ast.ClassDef) -> bool:
-    """Whether a class has no base that could make it a test case."""
-    return all(called(base) == "object" for base in node.bases)
-
-
-def _heirs(outline: Outline, owner: str) -> tuple[str, ...]:
-    """The classes of the file that run the tests of a mixin, those that take it up directly."""
-    if not _is_mixin(outline.classes[owner]):
-        return ()
-    return tuple(
-        name for name, node in outline.classes.items() if owner in map(called, node.bases) and len(node.bases) > 1
-    )
-
-
-def _check_device(conditions: Iterable[str], rules: Rules) -> None:
-    """Refuse a class whose test case is taken away where its device is missing.
-
-    Raises:
-        RefusedError: it is one.
-    """
-    for condition in conditions:
-        for rule in rules.refuse:
-            if rule.conditions and rule.conditions.search(condition):
-                raise RefusedError(rule.id, condition[:200])
-
-
-def _conditions(outline: Outline, found: Closure, rules: Rules) -> list[str]:
-    """The conditions under which the file takes away the test case of the kept classes."""
-    bases = {called(base) for name in found.members for base in outline.classes[name].bases}
-    return [
-        ast.unparse(statement.test)
-        for statement in outline.body
-        if isinstance(statement, ast.If)
-        for inner in ast.walk(statement)
-        if isinstance(inner, ast.Assign)
-        and called(inner.value) in rules.statements.no_test
-        and bases & {called(target) for target in inner.targets}
-    ]
-
-
-def check_import(node: ast.Import | ast.ImportFrom, rules: Rules, wanted: Collection[str] | None = None) -> None:
-    """Refuse an import of what no build brings.
-
-    Args:
-        node: the import.
-        rules: of data/fix_tests.toml.
-        wanted: the names of it that are needed; None for all.
-
-    Raises:
-        RefusedError: a package, or a module of the test folder.
-    """
-    if isinstance(node, ast.ImportFrom):
-        if node.level:
-            raise RefusedError("needs_test_module", "." * node.level + (node.module or ""))
-        modules = [node.module or ""]
-    else:
-        modules = [
-            alias.name
-            for alias in node.names
-            if wanted is None or (alias.asname or alias.name.partition(".")[0]) in wanted
+    def _conditions(self) -> list[str]:
+        """The conditions under which the file takes away the test case of the kept classes."""
+        bases = {called(base) for name in self.members for base in self.file.classes[name].bases}
+        return [
+            ast.unparse(statement.test)
+            for statement in self.file.body
+            if isinstance(statement, ast.If)
+            for inner in ast.walk(statement)
+            if isinstance(inner, ast.Assign)
+            and called(inner.value) in self.rules.statements.no_test
+            and bases & {called(target) for target in inner.targets}
         ]
-    moved = {rule.source for rule in rules.moved}
-    for module in modules:
-        top = module.partition(".")[0]
-        if top in rules.imports.packages:
-            raise RefusedError("needs_package", top)
-        if top not in rules.imports.available and top not in sys.stdlib_module_names and module not in moved:
-            raise RefusedError("needs_test_module", module)
 
-
-def _is_called(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, FUNCTIONS) and node.name == name
+    def _check_import(self, node: Import, wanted: Iterable[ast.alias]) -> None:
+        """Refuse an import of a package or of a module of the test folder, which no build brings."""
+        if isinstance(node, ast.ImportFrom) and node.level:
+            raise RefusedError("needs_test_module", "." * node.level + (node.module or ""))
+        moved = {rule.source for rule in self.rules.moved}
+        for module in [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in wanted]:
+            top = module.partition(".")[0]
+            if top in self.rules.imports.packages:
+                raise RefusedError("needs_package", top)
+            if module not in moved and top not in self.rules.imports.available | sys.stdlib_module_names:
+                raise RefusedError("needs_test_module", module)
 
 
 def _has_tests(node: ast.ClassDef) -> bool:
-    return any(isinstance(member, FUNCTIONS) and member.name.startswith("test") for member in node.body)
+    return any(isinstance(member, Function) and member.name.startswith("test") for member in node.body)
 
 
 def _makes_tests(member: ast.stmt) -> bool:
@@ -297,4 +231,7 @@ def _makes_tests(member: ast.stmt) -> bool:
 
 
 def _is_main(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and "__name__" in needed([statement.test])
+    """Whether it is what a file does where it is run itself."""
+    return isinstance(statement, ast.If) and any(
+        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
+    )

@@ -21,6 +21,7 @@ from torch_embers.mine.git.gitrepo import MissingObjectError, moment
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from torch_embers.cases.fix_test_rules import Cut
     from torch_embers.mine.git.gitrepo import Clone
 
 _TAG = re.compile(r"refs/tags/v(\d{1,4}\.\d{1,6}\.\d{1,6})")
@@ -31,18 +32,6 @@ VERSION_FILE = "version.txt"
 Evidence = Literal["tag", "picked", "branch_cut", "version_txt", "release_date", "unknown"]
 EXACT: frozenset[Evidence] = frozenset({"tag", "picked", "branch_cut"})
 """Evidence that names no release too early. A cut can name one too late: a picked fix in C++ is not seen."""
-
-
-class Cut(NamedTuple):
-    """When the branch of a release left the main line.
-
-    Attributes:
-        at: the time of the last commit that the branch shares with the main line, as ISO text in UTC.
-        measured: whether the files of the release show it; else it is estimated from the day of the release.
-    """
-
-    at: str
-    measured: bool = False
 
 
 class FirstRelease(NamedTuple):
@@ -70,7 +59,6 @@ class FirstReleases:
         self._raised = _raised(clone, revision)
         self._picked = picked
         self._cuts = cuts
-        self._ordered = sorted((cut, version) for version, cut in cuts.items())
 
     def of(self, sha: str, committed_at: str) -> FirstRelease:
         """The first release with a commit of the history.
@@ -88,16 +76,17 @@ class FirstReleases:
         place = bisect_right([when for when, _ in self._raised], committed_at) - 1
         if place >= 0:
             named = self._raised[place][1]
-            return FirstRelease(self._released(named, committed_at) or named, "version_txt")
-        if self._ordered and committed_at > self._ordered[0][0].at and (found := self._released("0", committed_at)):
-            return FirstRelease(found, "release_date")
+            is_known_of = any(Version(version) <= Version(named) for version in self._cuts)
+            return FirstRelease((is_known_of and self._cut_after(committed_at, named)) or named, "version_txt")
+        if self._cuts and committed_at > min(self._cuts.values()).at:
+            found = self._cut_after(committed_at, "0")
+            return FirstRelease(found, "release_date" if found else "unknown")
         return FirstRelease(None, "unknown")
 
-    def _released(self, named: str, when: str) -> str | None:
+    def _cut_after(self, when: str, oldest: str) -> str | None:
         """The first release, from a version on, whose branch was cut after a time; None where none is known to be."""
-        if named != "0" and self._cuts and Version(named) < min(map(Version, self._cuts)):
-            return None
-        return next((v for cut, v in self._ordered if Version(v) >= Version(named) and when <= cut.at), None)
+        cuts = sorted((cut, version) for version, cut in self._cuts.items())
+        return next((v for cut, v in cuts if Version(v) >= Version(oldest) and when <= cut.at), None)
 
 
 def first_by_cut(cuts: Mapping[str, Cut], committed_at: str) -> str | None:

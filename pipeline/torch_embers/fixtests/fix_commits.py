@@ -35,12 +35,11 @@ _REGULAR = (b"100644", b"100755")
 _TWO_PATHS = (b"R", b"C")
 
 
-class TestFile(NamedTuple):
+class ChangedFile(NamedTuple):
     """A file of tests that a commit changes: path, contents now (None: deleted) and before (None: it is new)."""
 
     path: str
     blob: str | None
-    old_path: str | None
     old_blob: str | None
 
 
@@ -61,7 +60,7 @@ class FixCommit:
     issues: tuple[int, ...]
     pull: int | None
     is_reverted: bool
-    files: tuple[TestFile, ...] | None = ()
+    files: tuple[ChangedFile, ...] | None = ()
 
 
 def revision_of(clone: Clone, name: str) -> str:
@@ -89,7 +88,7 @@ def fix_commits(clone: Clone, repo: str, revision: str, roots: Sequence[str]) ->
     Raises:
         InputError: git failed, or a commit itself is missing.
     """
-    found = list(_named(clone, repo, revision))
+    found = _named(clone, repo, revision)[::-1]
     files = dict(_changed_files(clone, [commit.sha for commit in found], roots))
     return [replace(commit, files=files.get(commit.sha)) for commit in found]
 
@@ -124,72 +123,58 @@ def files_at(clone: Clone, revision: str, roots: Sequence[str]) -> dict[str, str
     return {path_text(path): head.split()[2].decode("ascii") for head, _, path in heads}
 
 
-def _named(clone: Clone, repo: str, revision: str) -> Iterator[FixCommit]:
-    """Commits whose message names a fixed issue, without their files."""
-    reverts = _Reverts()
-    kept: list[tuple[str, bytes, str, str]] = []
-    with clone.stream("log", "--stdin", *_MESSAGES, _FORMAT, lines=[revision]) as output:
-        for record in _RECORD.split(output.read())[1:]:
-            sha, seconds, subject, message = record.removesuffix(b"\0").split(b"\0", 3)
-            takes_back = reverts.note(sha.decode("ascii"), subject, message)
-            prose = _prose(message)
-            if takes_back or may_fix(prose):
-                kept.append((sha.decode("ascii"), seconds, _prose(subject), prose))
-    landed_again = reverts.landed_again()
-    found: list[FixCommit] = []
-    known: dict[str, tuple[int, ...]] = {}
-    for sha_, seconds, subject_, message_ in reversed(kept):
-        committed = moment(seconds) or ""
-        pull = pull_number(repo, subject_, message_, committed)
-        issues = tuple(number for number in fixed_numbers(repo, subject_, message_) if number != pull)
-        if not issues:
-            issues = tuple(dict.fromkeys(n for first in landed_again.get(sha_, ()) for n in known.get(first, ())))
-        if issues:
-            known[sha_] = issues
-            found.append(FixCommit(sha_, committed, subject_, issues, pull, sha_ in reverts.by))
-    yield from reversed(found)
+def _named(clone: Clone, repo: str, revision: str) -> list[FixCommit]:
+    """Commits whose message names a fixed issue, oldest first, without their files.
 
-
-class _Reverts:
-    """Which commits of a history later ones take back; the commits are noted newest first.
-
-    Attributes:
-        by: for each commit that is taken back, the newest one that does it.
+    A commit that takes a revert back and names none fixes what the reverted ones fixed.
     """
+    with clone.stream("log", "--stdin", *_MESSAGES, _FORMAT, lines=[revision]) as output:
+        records = [text.removesuffix(b"\0").split(b"\0", 3) for text in _RECORD.split(output.read())[1:]]
+    reverted_by = _reverted_by(records)
+    landed_again: dict[bytes, list[bytes]] = {}
+    for sha, revert in reverted_by.items():
+        if revert in reverted_by:
+            landed_again.setdefault(reverted_by[revert], []).append(sha)
+    found: dict[bytes, FixCommit] = {}
+    for sha, seconds, subject, message in reversed(records):
+        prose, title, committed = _prose(message), _prose(subject), moment(seconds) or ""
+        if sha not in landed_again and not may_fix(prose):
+            continue
+        pull = pull_number(repo, title, prose, committed)
+        issues = [number for number in fixed_numbers(repo, title, prose) if number != pull]
+        issues = issues or [
+            number for first in landed_again.get(sha, ()) if first in found for number in found[first].issues
+        ]
+        if issues:
+            found[sha] = FixCommit(
+                sha.decode("ascii"), committed, title, tuple(dict.fromkeys(issues)), pull, sha in reverted_by
+            )
+    return list(found.values())
 
-    def __init__(self) -> None:
-        self.by: dict[str, str] = {}
-        self._diffs: dict[bytes, str] = {}
 
-    def note(self, sha: str, subject: bytes, message: bytes) -> bool:
-        """Note a commit: by hash it may take back any, by the number of a change only one that is older.
+def _reverted_by(records: Iterable[Sequence[bytes]]) -> dict[bytes, bytes]:
+    """For each commit that a later one takes back the newest one that does it.
 
-        Returns:
-            Whether it takes back another one.
-        """
-        by_hash = _REVERTS.findall(message)
-        for reverted in by_hash:
-            self.by.setdefault(reverted.decode("ascii"), sha)
+    Args:
+        records: hash, time, subject and message, newest first: by hash a commit may take back any, by the number of a
+            change only one that is older.
+    """
+    found: dict[bytes, bytes] = {}
+    by_diff: dict[bytes, bytes] = {}
+    for sha, _, subject, message in records:
+        for reverted in _REVERTS.findall(message):
+            found.setdefault(reverted, sha)
         own = _OWN_DIFF.search(message)
-        if own and own[1] in self._diffs:
-            self.by.setdefault(sha, self._diffs.pop(own[1]))
-        by_diff = _REVERTED_DIFF.findall(message) if _TAKES_BACK.match(subject) else []
-        for title, original in by_diff:
-            self._diffs.setdefault(title or original, sha)
-        return bool(by_hash or by_diff)
-
-    def landed_again(self) -> dict[str, list[str]]:
-        """For each commit that takes a revert back, the commits that had been reverted by it."""
-        found: dict[str, list[str]] = {}
-        for sha, revert in self.by.items():
-            if revert in self.by:
-                found.setdefault(self.by[revert], []).append(sha)
-        return found
+        if own and own[1] in by_diff:
+            found.setdefault(sha, by_diff.pop(own[1]))
+        for title, original in _REVERTED_DIFF.findall(message) if _TAKES_BACK.match(subject) else ():
+            by_diff.setdefault(title or original, sha)
+    return found
 
 
 def _changed_files(
     clone: Clone, shas: Sequence[str], roots: Sequence[str], renames: str = "--find-renames"
-) -> Iterator[tuple[str, tuple[TestFile, ...]]]:
+) -> Iterator[tuple[str, tuple[ChangedFile, ...]]]:
     """The test files of each commit; a commit whose trees cannot be compared is left out.
 
     Renames are looked for in the contents; where the clone lacks these, a renamed file is a new one and a deleted one.
@@ -207,24 +192,19 @@ def _changed_files(
         elif renames != _NO_RENAMES:
             yield from _changed_files(clone, shas, roots, _NO_RENAMES)
         return
-    listed: dict[str, list[TestFile]] = {sha: [] for sha in shas}
+    listed: dict[str, list[ChangedFile]] = {sha: [] for sha in shas}
     sha = ""
     tokens = iter(output.split(b"\0"))
     for token in tokens:
         if entry := _ENTRY.match(token):
             mode, old, new, letter = entry.groups()
-            first = next(tokens, b"")
-            path = next(tokens, b"") if letter in _TWO_PATHS else first
+            path = next(tokens, b"")
+            if letter in _TWO_PATHS:
+                path = next(tokens, b"")
             if (mode in _REGULAR or letter == b"D") and path.endswith(b".py"):
                 is_new, is_gone = not old.strip(b"0"), not new.strip(b"0")
-                listed[sha].append(
-                    TestFile(
-                        path_text(path),
-                        None if is_gone else new.decode("ascii"),
-                        None if is_new else path_text(first),
-                        None if is_new else old.decode("ascii"),
-                    )
-                )
+                blobs = (None if is_gone else new.decode("ascii"), None if is_new else old.decode("ascii"))
+                listed[sha].append(ChangedFile(path_text(path), *blobs))
         elif found := _SHA.fullmatch(token.decode("ascii", "replace")):
             sha = found[1]
     yield from ((name, tuple(files)) for name, files in listed.items())

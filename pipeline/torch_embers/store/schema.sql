@@ -654,7 +654,7 @@ CREATE TABLE edits (
     after VARCHAR,
     reason VARCHAR NOT NULL
 );
-COMMENT ON TABLE edits IS 'What was changed between two artifacts of a case, in order.';
+COMMENT ON TABLE edits IS 'What was changed between two artifacts of a case, in order; rows of before 27 November 2026, nothing writes it any more.';
 COMMENT ON COLUMN edits.name IS 'Name of the case.';
 COMMENT ON COLUMN edits.kind IS 'The artifact that the edits lead to.';
 COMMENT ON COLUMN edits.position IS 'Order, from 0.';
