@@ -31,17 +31,6 @@ def test_an_injected_fault_is_found_and_a_correct_kernel_is_not_reported(table, 
     assert row["found"] == ([row["wrong"]] if row["wrong"] else []), row["about"]
 
 
-def test_most_wrong_values_and_writes_outside_are_shown_in_a_few_lines(table):
-    scripts = [text for row in table.values() for text in row["short"]]
-    shown = [text for text in scripts if text]
-    assert len(shown) >= 0.7 * len(scripts)
-    for text in shown:
-        ast.parse(text, feature_version=(3, 8))
-        assert len(text.splitlines()) <= 16
-        with pytest.raises(AssertionError):
-            exec(compile(text, "short", "exec"), {})
-
-
 def adds_to_copy(x, y):
     x.contiguous().add_(y)
     return x
@@ -63,7 +52,6 @@ def test_a_finding_names_the_line_and_brings_a_case_that_is_python(broken):
     assert finding.source == "broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))"
     assert finding.layouts == ("x: transposed float32[30, 40], strides [1, 30], offset 0", "y: dense float32[30, 40]")
     assert "laid(" in finding.reproducer
-    assert finding.short.endswith("torch.testing.assert_close(x, want_x)\n")
     ast.parse(finding.reproducer, feature_version=(3, 8))
     sizes = [int(size) for size in re.findall(r"\((\d+), \d+\)", finding.reproducer)]
     assert max(sizes) <= 4, "it is not shrunk"

@@ -145,28 +145,6 @@ def test_a_destination_of_another_size_gets_the_size_of_the_result():
     }
 
 
-def test_gradients_of_gradients_are_compared():
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, gradient):
-            (x,) = ctx.saved_tensors
-            other = x.detach() if not x.is_contiguous() else x
-            return gradient * 3 * x * other
-
-    op = Op(Wrong.apply)
-    assert sweep(op, ("backward",)).run()["findings"] == []
-    op.supports_gradgrad = True
-    row = sweep(op, (cells.DOUBLE,)).run()
-    assert {found["severity"] for found in row["findings"]} == {"wrong_gradient"}
-    op.supports_gradgrad = False
-    assert sweep(op, (cells.DOUBLE,)).run()["skipped"] == {"no gradient of the gradient": 3}
-
-
 def test_the_in_place_form_of_an_operator_without_a_method_is_called_into_watched_memory():
     row = sweep(Op(torch.nn.functional.silu, "nn.functional.silu"), ("kernels",)).run()
     assert row["findings"] == []

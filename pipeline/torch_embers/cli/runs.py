@@ -175,16 +175,16 @@ def merge(
     database: DatabaseOption = None,
 ) -> None:
     """Bring in what other machines ran; nothing is added twice."""
-    from torch_embers.hunt import sweep as hunt
+    from torch_embers.hunt import journal as hunts
     from torch_embers.run import state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
-    journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
+    journals = [folder for folder in folders if (folder / hunts.FILE).is_file()]
     sealed = [folder for folder in folders if (folder / state.MANIFEST).is_file()]
     if missing := [folder for folder in folders if folder not in (*journals, *sealed)]:
         raise InputError(f"{missing[0]} holds no {state.MANIFEST}: name folders that --state has saved")
     for folder in journals:
-        typer.echo(f"{folder}: {hunt.merge(folder, out)} new operators in {out}")
+        typer.echo(f"{folder}: {hunts.merge(folder, out)} new operators in {out}")
     if sealed:
         with store_at(database).writer("merge") as writer:
             for folder in sealed:
@@ -197,7 +197,7 @@ def _run_watched(
     """`embers run --oracle`: print what oracles found in each script."""
     from torch_embers.builds.registry import Registry
     from torch_embers.cli import print_runs as show
-    from torch_embers.hunt.oracle_names import oracles_of
+    from torch_embers.hunt.sanitize import oracles_of
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import cases as command
     from torch_embers.run import oracles as watched

@@ -7,16 +7,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, toml_models
-from torch_embers.hunt.rows import Crash
+from torch_embers.hunt.journal import Crash
 from torch_embers.oracles import cells
-from torch_embers.oracles.cells import ANY, MALFORMED
+from torch_embers.oracles.cells import ANY
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.hunt.rows import Hunted
+    from torch_embers.hunt.journal import Hunted
     from torch_embers.oracles.cells import Cell
     from torch_embers.sandbox.runner import Runner, RunResult
 
@@ -36,7 +36,6 @@ class Limits(toml_models.Explained):
     memory: int
     room: int
     start: float
-    malformed: float
 
 
 def sweep(runner: Runner, left: Sequence[Hunted], jobs: int, limits: Limits) -> Iterator[Hunted]:
@@ -114,7 +113,7 @@ def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | Non
         "device": first.device,
     }
     code = bundle.script("hunt", "main", options)
-    timeout = limits.timeout + limits.seconds * len(group) + limits.malformed * (MALFORMED in first.modes)
+    timeout = limits.timeout + limits.seconds * len(group)
     return Attempt(key, code, "hunt.py", timeout=timeout, memory=limits.memory)
 
 

@@ -215,7 +215,7 @@ class LayoutOracle(SampledMode):
         if key in self._known or len(self.findings) >= self.rules.findings:
             return
         self._known.add(key)
-        made = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else reproducer.Repeat()
+        case = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else ""
         shown = [pair for pair in described if not pair[1].startswith("dense") or ALSO in pair[1]] or list(described)
         finding = Finding(
             oracle="layout",
@@ -230,8 +230,7 @@ class LayoutOracle(SampledMode):
             difference=problem.difference,
             line=line,
             source=source,
-            reproducer=made.case,
-            short=made.short,
+            reproducer=case,
         )
         self.findings.append(finding)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 import torch
 
-from torch_embers.oracles import layouts, short
+from torch_embers.oracles import layouts
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
@@ -48,18 +48,6 @@ def laid_of(tensor: Any) -> Laid:
     return Laid(
         tuple(tensor.size()), tuple(tensor.stride()), tensor.storage_offset(), values, tensor.is_conj(), tensor.is_neg()
     )
-
-
-class Repeat(NamedTuple):
-    """One call, repeated on its own.
-
-    Attributes:
-        case: text of a case file; empty where the call cannot be repeated or is too large to be written.
-        short: the same fault in a few lines, see ``short``; empty where it does not show in them.
-    """
-
-    case: str = ""
-    short: str = ""
 
 
 class Origin:
@@ -227,8 +215,8 @@ def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
     return [laid[:3] for laid in _all(list(arguments))]
 
 
-def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> Repeat:
-    """A case file, and a script of a few lines.
+def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> str:
+    """The text of a case file; empty where the call cannot be repeated or is too large to be written.
 
     Args:
         func: what is called.
@@ -240,18 +228,12 @@ def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules,
     """
     shrinker = Shrinker(func, plan, problem.severity, rules)
     arguments = shrinker.shrink((origin.args, origin.kwargs))
-    if arguments is None:
-        return Repeat()
-    if any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
-        return Repeat()
+    if arguments is None or any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
+        return ""
     try:
-        case = case_text(plan, arguments, problem, call)
+        return case_text(plan, arguments, problem, call)
     except ValueError:
-        return Repeat()
-    if origin.device != "cpu":  # the text names no device
-        return Repeat(case)
-    called = short.Called(call or source_of(plan), *arguments, plan.names, plan.written, literal)
-    return Repeat(case, short.write(called, problem.severity))
+        return ""
 
 
 def source_of(plan: Plan) -> str:
