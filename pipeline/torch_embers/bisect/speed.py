@@ -191,6 +191,6 @@ class SpeedMeasure:
             raise AssertionError("neither a call nor a case")
         name = self._speed.case.name
         timed = perf_cases.time_cases([build], [self._speed.case], self._limits, self._rounds, self._progress)
-        if build.name not in timed.pairs.get(name, {}):
+        if build.name not in timed.times.get(name, {}):
             return next((why for _, _, why in timed.failed), "no times")
         return timed.report(name, build.name)

@@ -162,13 +162,15 @@ def perf(
     Builds take turns, and what did not stay so is left out. Everything runs with your rights, not in the
     sandbox. Exit code 10 where something became slower.
     """
-    from torch_embers.perf import command
+    from torch_embers.perf import comparison
 
-    timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin))
-    command.save(timed, csv, picture)
+    timed = comparison.run(
+        script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin)
+    )
+    comparison.save(timed, csv, picture)
     if json:
         print_json(timed.table())
     else:
-        for line in command.lines(timed):
+        for line in comparison.lines(timed):
             typer.echo(line)
-    raise typer.Exit(command.exit_code(timed))
+    raise typer.Exit(comparison.exit_code(timed))

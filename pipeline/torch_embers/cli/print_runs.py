@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
+    from torch_embers.minimize.loop import Plan
+    from torch_embers.minimize.loop import Reached as Minimized
     from torch_embers.minimize.reduction import Reduction
-    from torch_embers.minimize.sweep import Plan
-    from torch_embers.minimize.sweep import Reached as Minimized
     from torch_embers.recheck.recheck import Recheck
     from torch_embers.run.cases import Reached, RunSummary
     from torch_embers.run.oracles import Watched
