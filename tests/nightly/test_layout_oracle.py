@@ -30,7 +30,7 @@ def test_the_case_of_a_finding_runs_on_its_own(tmp_path):
     origin = reproducer.Origin([torch.zeros(4, 3).t(), torch.ones(3, 4), torch.ones(3, 4)], {"value": 0.5}, plan)
     path = tmp_path / "case.py"
     problem = repeat.Problem("wrong_value", "self", "differs")
-    path.write_text(reproducer.case_text(plan, (origin.args, origin.kwargs), problem), encoding="utf-8")
+    path.write_text(reproducer.case_text(plan, (origin.args, origin.kwargs), problem, Rules(RULES)), encoding="utf-8")
     right = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
     assert (right.returncode, right.stdout) == (0, "the same as on dense copies\n")
     wrong = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env={"EMBERS_PLANT": "1"})

@@ -382,7 +382,7 @@ class Sweep:
         origin = reproducer.Origin(args, kwargs, call.plan)
         problem = Problem("crash", cell.argument, "the process ends by a signal")
         try:
-            return reproducer.fatal_text(call.plan, (origin.args, origin.kwargs), problem, source or "")
+            return reproducer.case_text(call.plan, (origin.args, origin.kwargs), problem, self.rules, source or "")
         except ValueError:
             return ""
 
