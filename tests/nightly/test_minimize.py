@@ -80,7 +80,7 @@ def filled(path: Path, *numbers: int) -> Store:
     return Store(path)
 
 
-def sweep(store: Store, registry: Registry, **more: Any) -> tuple[loop.Plan, list[loop.Reached]]:
+def sweep(store: Store, registry: Registry, **more: Any) -> tuple[loop.ReductionPlan, list[loop.ReductionResult]]:
     request = loop.MinimizeRequest(REPO, build="2.5.1", minutes=15.0, **more)
     with store.writer("test") as writer:
         todo = loop.plan(store, registry, request)

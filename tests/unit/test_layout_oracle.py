@@ -14,8 +14,8 @@ from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
 from torch_embers import resources  # noqa: E402
 from torch_embers.oracles import compare, repeat, reproducer  # noqa: E402
 from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
+from torch_embers.oracles.oracle_rules import OracleRules  # noqa: E402
 from torch_embers.oracles.precision import PrecisionOracle  # noqa: E402
-from torch_embers.oracles.rules import Rules  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
 
@@ -197,7 +197,7 @@ def test_a_case_is_not_shrunk_until_its_destination_has_the_wrong_size():
     memory = torch.zeros(200)
     out = memory.as_strided((6, 5), (20, 2), 40)
     problem = repeat.Problem("outside_write", "around out", "memory outside out was changed")
-    shrinker = reproducer.Shrinker(leaves_gaps, plan, problem.severity, Rules(RULES))
+    shrinker = reproducer.Shrinker(leaves_gaps, plan, problem.severity, OracleRules(RULES))
     origin = reproducer.Origin([torch.ones(6, 5)], {"out": out}, plan)
     args, kwargs = shrinker.shrink((origin.args, origin.kwargs))
     assert args[0].size == kwargs["out"].size

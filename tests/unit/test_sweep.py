@@ -8,8 +8,8 @@ from helpers.sweep import RULES, Op, counts, sweep  # noqa: E402
 from torch_embers.oracles import cells, gradients, guesses, kernels, lattice, layouts  # noqa: E402
 from torch_embers.oracles.cells import ANY  # noqa: E402
 from torch_embers.oracles.numerics import tensors_of  # noqa: E402
+from torch_embers.oracles.oracle_rules import OracleRules, Skip  # noqa: E402
 from torch_embers.oracles.repeat import Plan, examine  # noqa: E402
-from torch_embers.oracles.rules import Rules, Skip  # noqa: E402
 from torch_embers.oracles.sweep import Bounds, Sweep, destinations  # noqa: E402
 
 
@@ -87,7 +87,7 @@ def two_results(x, first, second):
 def test_destinations_that_are_buffers_for_the_backward_are_not_compared(skip, found):
     plan = Plan("two", names=("x", "first", "second"), written=("first", "second"), skip=skip)
     args = [torch.randn(4, 3), torch.zeros(3, 4).t(), torch.zeros(3, 4).t()]
-    done = examine(two_results, plan, args, {}, Rules(RULES))
+    done = examine(two_results, plan, args, {}, OracleRules(RULES))
     assert [problem.place for problem in done.problems] == found
 
 
@@ -112,9 +112,9 @@ def test_a_layout_keeps_the_values_and_lies_in_watched_memory(layout, size):
 def test_memory_around_a_destination_that_overlaps_itself_is_watched(layout):
     made = lattice.place((3, 4), torch.float32, layout)
     plan = Plan("fill", names=("x",), written=("x",))
-    done = examine(lambda x: x.as_strided((2,), (1,)).fill_(1.0), plan, [made], {}, Rules(RULES))
+    done = examine(lambda x: x.as_strided((2,), (1,)).fill_(1.0), plan, [made], {}, OracleRules(RULES))
     assert (done.refused, done.problems) == ("a destination overlaps itself", [])
-    done = examine(lambda x: x.as_strided((40,), (1,)).fill_(2.0), plan, [made], {}, Rules(RULES))
+    done = examine(lambda x: x.as_strided((40,), (1,)).fill_(2.0), plan, [made], {}, OracleRules(RULES))
     assert [problem.severity for problem in done.problems] == ["outside_write"]
 
 

@@ -28,7 +28,7 @@ from torch_embers.errors import InputError, SandboxError
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
-    from torch_embers.minimize.loop import Reached
+    from torch_embers.minimize.loop import ReductionResult
     from torch_embers.recheck.recheck import Recheck
     from torch_embers.recheck.release import ReleaseRequest
     from torch_embers.run.cases import RunRequest
@@ -250,7 +250,7 @@ def minimize(
     limit = minutes if every else None
     request = loop.MinimizeRequest(wanted.repo, number, build, jobs, limit, shard_of(shard))
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
-    reached: list[Reached] = []
+    reached: list[ReductionResult] = []
     with states.kept(store, "minimize", state) as writer, ProgressBar("minimising", unit="scripts") as progress:
         todo = loop.plan(store, registry, request)
         try:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class HuntRules(toml_models.Entry):
     """What data/hunt.toml holds."""
 
-    limits: groups.Limits
+    limits: groups.HuntLimits
     known: tuple[Known, ...]
 
 

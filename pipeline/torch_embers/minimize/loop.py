@@ -81,7 +81,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReductionResult:
     """What became of a script.
 
     Attributes:
@@ -97,7 +97,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReductionPlan:
     """What there is to do.
 
     Attributes:
@@ -109,7 +109,7 @@ class Plan:
     done: int
 
 
-def plan(store: Store, registry: Registry, request: MinimizeRequest) -> Plan:
+def plan(store: Store, registry: Registry, request: MinimizeRequest) -> ReductionPlan:
     """Which scripts are to be tried now.
 
     Raises:
@@ -120,7 +120,7 @@ def plan(store: Store, registry: Registry, request: MinimizeRequest) -> Plan:
     builds = registry.installed()
     with store.read() as connection:
         if request.number is not None:
-            return Plan([_task(connection, request, named, builds)], 0)
+            return ReductionPlan([_task(connection, request, named, builds)], 0)
         known = {(one.repo, one.number): one for one in stored.timelines(connection) if one.behaviours}
         done = set(connection.execute(_DONE).fetchall())
         items = [one for one in item_script.scripts(connection) if request.shard.has(one.script.hash)]
@@ -132,7 +132,7 @@ def plan(store: Store, registry: Registry, request: MinimizeRequest) -> Plan:
         and (sides := tuple(named or reduction.sides_of(timeline, builds)))
     ]
     now = [task for task in tasks if task.key not in done]
-    return Plan(now, len(tasks) - len(now))
+    return ReductionPlan(now, len(tasks) - len(now))
 
 
 def _task(
@@ -155,8 +155,8 @@ def _task(
 
 
 def minimize_all(
-    writer: Writer, registry: Registry, todo: Plan, request: MinimizeRequest, progress: Progress
-) -> Iterator[Reached]:
+    writer: Writer, registry: Registry, todo: ReductionPlan, request: MinimizeRequest, progress: Progress
+) -> Iterator[ReductionResult]:
     """Make the scripts of a plan small and keep what became of each; yield it as soon as it is kept.
 
     Whoever stops in between loses the scripts in work, and no other.
@@ -188,11 +188,11 @@ def minimize_all(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _has_failed(future: Future[Reached]) -> bool:
+def _has_failed(future: Future[ReductionResult]) -> bool:
     return future.exception() is not None
 
 
-def _reduced(task: Task, request: MinimizeRequest, stop: threading.Event) -> Reached:
+def _reduced(task: Task, request: MinimizeRequest, stop: threading.Event) -> ReductionResult:
     """Work of one thread: no database."""
     end = math.inf if request.minutes is None else time.monotonic() + 60 * request.minutes
 
@@ -202,13 +202,13 @@ def _reduced(task: Task, request: MinimizeRequest, stop: threading.Event) -> Rea
     try:
         made = reduction.reduce_on(task.item, task.builds, is_over=is_over, stop=stop)
     except (reduction.PassingError, RunsStoppedError) as error:
-        return Reached(task, "not_kept", f"not kept: {error}")
+        return ReductionResult(task, "not_kept", f"not kept: {error}")
     except MinimizeError as error:
-        return Reached(task, "refused", str(error))
-    return Reached(task, "minimized", made.shows, made)
+        return ReductionResult(task, "refused", str(error))
+    return ReductionResult(task, "minimized", made.shows, made)
 
 
-def _keep(writer: Writer, reached: Reached) -> None:
+def _keep(writer: Writer, reached: ReductionResult) -> None:
     """Write the small text, its passes and the result in one transaction."""
     made, task = reached.made, reached.task
     name, build, script = task.key

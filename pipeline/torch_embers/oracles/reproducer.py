@@ -11,7 +11,7 @@ from torch_embers.oracles import layouts
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
-    from torch_embers.oracles.rules import Rules
+    from torch_embers.oracles.oracle_rules import OracleRules
 
 FAULT = "observed = [~part if part.dtype is part.bool().dtype else part + 1 for part in observed]"
 """What the case file injects."""
@@ -98,7 +98,7 @@ Arguments = Tuple[Any, Any]
 class Shrinker:
     """Makes the arguments of a failing call smaller: fewer elements, plainer values, plainer layouts of the others."""
 
-    def __init__(self, func: Callable[..., Any], plan: Plan, severity: str, rules: Rules) -> None:
+    def __init__(self, func: Callable[..., Any], plan: Plan, severity: str, rules: OracleRules) -> None:
         self.func, self.plan, self.severity, self.rules = func, plan, severity, rules
         self.left = rules.shrink
         self.resizes: Optional[bool] = None
@@ -217,7 +217,7 @@ def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
     return [laid[:3] for laid in _all(list(arguments))]
 
 
-def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> str:
+def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: OracleRules, call: str = "") -> str:
     """The text of a case file; empty where the call cannot be repeated or is too large to be written.
 
     Args:
@@ -244,7 +244,7 @@ def source_of(plan: Plan) -> str:
     return "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default")
 
 
-def case_text(plan: Plan, arguments: Arguments, problem: Problem, rules: Rules, call: str = "") -> str:
+def case_text(plan: Plan, arguments: Arguments, problem: Problem, rules: OracleRules, call: str = "") -> str:
     """A standalone case file for one call; one that ends the process is made in a child.
 
     Raises:

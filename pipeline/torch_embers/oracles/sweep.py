@@ -15,8 +15,8 @@ from torch_embers.oracles.cells import MODES, Cell, Skipped, Tally
 from torch_embers.oracles.compare import same
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.gradients import WEIGHTS, counted, gradients, real_results
+from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.repeat import Plan, Problem, examine, mapped, named, plan_of, tensors_in
-from torch_embers.oracles.rules import Rules
 
 ERRORS = (RuntimeError, TypeError, ValueError, NotImplementedError, LookupError, AttributeError, AssertionError)
 LARGEST = 20000
@@ -77,7 +77,7 @@ class Sweep:
         others: Sequence[str] = (),
     ) -> None:
         self.op, self.name, self.dtype, self.bounds = op, name, dtype, bounds
-        self.rules = Rules(rules)
+        self.rules = OracleRules(rules)
         self.skip = Skipped(skip)
         self.deadline = time.process_time() + bounds.seconds
         self.others = frozenset(others) - {op.name}

@@ -29,7 +29,7 @@ class Skip:
     unless_zero: Tuple[str, ...] = ()
 
 
-class Rules:
+class OracleRules:
     """The rules by operator.
 
     Args:
