@@ -322,7 +322,7 @@ for (wrong, schema), made in SIMPLE.items():
 
 
 def examined(rules):
-    """What the oracle says of each operator: rows of name, about, wrong (expected severity) and found (severities), short (scripts)."""
+    """What the oracle says of each operator: rows of name, about, wrong (expected severity) and found (severities)."""
     from torch_embers.oracles.layout import LayoutOracle
 
     library = torch.library.Library(NAMESPACE, "DEF")
@@ -337,9 +337,8 @@ def examined(rules):
             args, kwargs = args[:-1], {"out": args[-1]}
         with oracle:
             getattr(getattr(torch.ops, NAMESPACE), one.name)(*args, **kwargs)
-        short = [one.short for one in oracle.findings if one.severity in ("wrong_value", "outside_write")]
         found = sorted({finding.severity for finding in oracle.findings})
-        table.append({"name": one.name, "about": one.about, "wrong": one.wrong, "found": found, "short": short})
+        table.append({"name": one.name, "about": one.about, "wrong": one.wrong, "found": found})
     KEPT.append(library)
     return table
 

@@ -17,8 +17,7 @@ from support import fake_python, rows
 from torch_embers.builds.registry import Registry
 from torch_embers.cases import bank
 from torch_embers.extract.script import Script
-from torch_embers.minimize import reduction
-from torch_embers.minimize import sweep as reduction_sweep
+from torch_embers.minimize import loop, reduction
 from torch_embers.minimize.minimize import MinimizeError
 from torch_embers.minimize.reduction import reduce_on
 from torch_embers.progress import Silent
@@ -81,11 +80,11 @@ def filled(path: Path, *numbers: int) -> Store:
     return Store(path)
 
 
-def sweep(store: Store, registry: Registry, **more: Any) -> tuple[reduction_sweep.Plan, list[reduction_sweep.Reached]]:
-    request = reduction_sweep.SweepRequest("2.5.1", **more)
+def sweep(store: Store, registry: Registry, **more: Any) -> tuple[loop.ReductionPlan, list[loop.ReductionResult]]:
+    request = loop.MinimizeRequest(REPO, build="2.5.1", minutes=15.0, **more)
     with store.writer("test") as writer:
-        todo = reduction_sweep.plan(store, registry, request)
-        return todo, list(reduction_sweep.minimize_all(writer, registry, todo, request, Silent()))
+        todo = loop.plan(store, registry, request)
+        return todo, list(loop.minimize_all(writer, registry, todo, request, Silent()))
 
 
 MINIMAL = "SELECT name, code FROM artifacts WHERE kind = 'minimal' ORDER BY name"
@@ -190,7 +189,7 @@ def test_a_refusal_for_which_the_machine_is_to_blame_is_not_kept(
         raise MinimizeError(f"{item.name} shows nothing")
 
     build: Any = SimpleNamespace(identity="2.5.1@x", name="2.5.1", using=using, installed=list)
-    monkeypatch.setattr(reduction_sweep, "chosen_builds", lambda *_: [build])
+    monkeypatch.setattr(loop, "chosen_builds", lambda *_: [build])
     monkeypatch.setattr("torch_embers.sandbox.doctor.prove", lambda: None)
     monkeypatch.setattr("torch_embers.minimize.reduction.reduce_on", reduce)
     _, reached = sweep(store, build)

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from support import eventually
-from torch_embers.perf import command as perf_command
+from torch_embers.oracles import timing
+from torch_embers.perf import comparison
 from torch_embers.perf import measure as perf
 from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
@@ -39,7 +40,7 @@ def timed(**by_build: float) -> perf.Timed:
 
 
 def test_equal_builds_show_no_change_and_say_what_could_have_been_seen() -> None:
-    (last,) = perf_command.lines(timed(a=1, b=1, c=1, d=1))
+    (last,) = comparison.lines(timed(a=1, b=1, c=1, d=1))
     assert last.startswith("1 of 1 without a change that stayed; half of the comparisons could have seen")
 
 
@@ -57,13 +58,13 @@ def test_a_change_counts_when_every_newer_build_has_it(seconds: Any, found: Any)
     made = timed(**{f"b{place}": value for place, value in enumerate(seconds)})
     steps = [(step.report.verdict, step.since, step.before) for step in made.steps()]
     assert sorted(steps) == sorted(found)
-    assert (perf_command.exit_code(made) == 10) is any(verdict == "slower" for verdict, *_ in found)
+    assert (comparison.exit_code(made) == 10) is any(verdict == "slower" for verdict, *_ in found)
 
 
 def test_every_shipped_call_runs_on_the_torch_of_this_environment() -> None:
     pytest.importorskip("torch")
     short = LIMITS.model_copy(update={"chunk_seconds": 0.0004, "chunks": 1})
-    answers = perf._answers(sys.executable, perf._script(perf.Rules.load().call, short), 300)
+    answers = dict(perf._answers(sys.executable, perf._script(perf.Rules.load().call, short), 300))
     assert set(answers) == {call.name for call in perf.Rules.load().call}
     assert not [answer for answer in answers.values() if isinstance(answer, str)]
 
@@ -71,7 +72,7 @@ def test_every_shipped_call_runs_on_the_torch_of_this_environment() -> None:
 def test_a_row_per_call_and_build_and_a_picture_are_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     made = timed(a=1, b=1, c=1.5, d=1.5)
-    perf_command.save(made, tmp_path / "perf.csv", tmp_path / "perf.svg")
+    comparison.save(made, tmp_path / "perf.csv", tmp_path / "perf.svg")
     table = (tmp_path / "perf.csv").read_text(encoding="utf-8").splitlines()
     assert table[0].startswith("call,build,seconds,ratio,low,high,verdict,visible,")
     assert len(table) == 5
@@ -79,7 +80,7 @@ def test_a_row_per_call_and_build_and_a_picture_are_written(tmp_path: Path) -> N
     assert table[4].split(",")[6] == "slower"
     assert "2.2.2" in (tmp_path / "perf.svg").read_text(encoding="utf-8")
     assert (tmp_path / "perf.png").stat().st_size > 10_000
-    perf_command.save(timed_cases(a=(1, 1), b=(6, 1), c=(6, 1), d=(6, 1)), tmp_path / "c.csv", tmp_path / "c.svg")
+    comparison.save(timed_cases(a=(1, 1), b=(6, 1), c=(6, 1), d=(6, 1)), tmp_path / "c.csv", tmp_path / "c.svg")
     head, *rest = (tmp_path / "c.csv").read_text(encoding="utf-8").splitlines()
     assert head == "case,build,affected,otherwise,ratio,low,high,verdict,visible"
     assert len(rest) == 4
@@ -90,8 +91,6 @@ def test_a_script_finds_the_modules_beside_it(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     (tmp_path / "helper.py").write_text("VALUE = 1", encoding="utf-8")
     (tmp_path / "main.py").write_text("import helper, sys\nsys.stdout.buffer.write(b'\\xff')", encoding="utf-8")
-    from torch_embers.oracles import timing
-
     assert timing.seconds(sys.executable, str(tmp_path / "main.py"), (), 120) >= 0
 
 
@@ -122,8 +121,6 @@ def _read(place: Path) -> str:
 def test_a_hostile_script_is_one_clean_line_and_leaves_nothing(
     tmp_path: Path, code: str, limit: int, said: str | None
 ) -> None:
-    from torch_embers.oracles import timing
-
     (tmp_path / "torch.py").write_text("")  # the import of torch is not what is tested
     script = tmp_path / "script.py"
     script.write_text(code)
@@ -144,15 +141,17 @@ def test_a_hostile_script_is_one_clean_line_and_leaves_nothing(
     )
 
 
-def timed_cases(**by_build: tuple[float, float]) -> perf_cases.TimedCases:
+def timed_cases(**by_build: tuple[float, float]) -> perf.Timed:
     """Pairs of seconds of one case with the noise of a machine, shared by both ways."""
     draw = random.Random(2)
     names = [build.name for build in BUILDS]
-    pairs: dict[str, list[tuple[float, float]]] = {}
+    times: dict[str, list[float]] = {}
+    otherwise: dict[str, list[float]] = {}
     for name, (slow, fast) in zip(names, by_build.values(), strict=True):
         load = [draw.uniform(1, 3) for _ in range(8)]
-        pairs[name] = [(slow * by * draw.lognormvariate(0, 0.02), fast * by) for by in load]
-    return perf_cases.TimedCases(names, {"pt1_case": pairs}, [], LIMITS.margin)
+        times[name] = [slow * by * draw.lognormvariate(0, 0.02) for by in load]
+        otherwise[name] = [fast * by for by in load]
+    return perf.Timed(names, {"pt1_case": times}, [], LIMITS.margin, otherwise={"pt1_case": otherwise})
 
 
 def test_a_case_is_slow_beside_its_workaround_whatever_the_load_and_the_change_is_found() -> None:
@@ -167,8 +166,8 @@ def test_a_case_is_slow_beside_its_workaround_whatever_the_load_and_the_change_i
     assert rows["2.3.1"]["ratio"] == pytest.approx(6, rel=0.05)
     assert rows["2.3.1"]["low"] > 5
     assert [(step.report.verdict, step.since, step.before) for step in made.steps()] == [("slower", "2.1.2", "2.0.1")]
-    assert perf_command.exit_code(made) == 10
-    first, second, _ = perf_command.lines(made)
+    assert comparison.exit_code(made) == 10
+    first, second, _ = comparison.lines(made)
     assert first.startswith("pt1_case: since 2.1.2, against 2.0.1: slower")
     assert second.startswith("pt1_case on 2.3.1, beside its workaround: slower")
 
@@ -184,10 +183,10 @@ def test_all_cases_of_a_build_run_in_one_process_and_a_dead_one_costs_only_what_
         case("c", "import os; os._exit(3)"),
     ]
     answers = perf_cases._answers(sys.executable, [*cases, case("d", told)], 60)
-    assert answers == {"a": (2.0, 1.0), "b": "not here", "": "exit status 3"}
+    assert answers == {"a": timing.Sample(2.0, {}, 1.0), "b": "not here", "": "exit status 3"}
     build: Any = SimpleNamespace(name="2.0.1", python=sys.executable)
     timed = perf_cases.time_cases([build], [*cases, case("d", told)], LIMITS, 6, Silent())
-    assert timed.pairs == {"a": {"2.0.1": [(2.0, 1.0)] * 6}}
+    assert timed.pairs("a") == {"2.0.1": [(2.0, 1.0)] * 6}
     assert timed.failed == [
         ("b", "2.0.1", "not here"),
         ("c", "2.0.1", "exit status 3"),

@@ -10,7 +10,7 @@ from support import case_of, case_text, rows
 from torch_embers.cases.case import CaseError
 from torch_embers.cli import app
 from torch_embers.errors import InputError
-from torch_embers.hunt.oracle_names import oracles_of
+from torch_embers.hunt.sanitize import oracles_of
 from torch_embers.oracles import attach, finding
 from torch_embers.oracles.finding import Finding
 from torch_embers.run import oracles as watched

@@ -14,8 +14,8 @@ from injected_kernels import KERNELS, examined  # noqa: E402 - needs torch
 from torch_embers import resources  # noqa: E402
 from torch_embers.oracles import compare, repeat, reproducer  # noqa: E402
 from torch_embers.oracles.layout import LayoutOracle  # noqa: E402
+from torch_embers.oracles.oracle_rules import OracleRules  # noqa: E402
 from torch_embers.oracles.precision import PrecisionOracle  # noqa: E402
-from torch_embers.oracles.rules import Rules  # noqa: E402
 
 RULES = resources.load_toml("oracles.toml")
 
@@ -29,17 +29,6 @@ def table():
 def test_an_injected_fault_is_found_and_a_correct_kernel_is_not_reported(table, name):
     row = table[name]
     assert row["found"] == ([row["wrong"]] if row["wrong"] else []), row["about"]
-
-
-def test_most_wrong_values_and_writes_outside_are_shown_in_a_few_lines(table):
-    scripts = [text for row in table.values() for text in row["short"]]
-    shown = [text for text in scripts if text]
-    assert len(shown) >= 0.7 * len(scripts)
-    for text in shown:
-        ast.parse(text, feature_version=(3, 8))
-        assert len(text.splitlines()) <= 16
-        with pytest.raises(AssertionError):
-            exec(compile(text, "short", "exec"), {})
 
 
 def adds_to_copy(x, y):
@@ -63,7 +52,6 @@ def test_a_finding_names_the_line_and_brings_a_case_that_is_python(broken):
     assert finding.source == "broken[1](torch.zeros(40, 30).t(), torch.ones(30, 40))"
     assert finding.layouts == ("x: transposed float32[30, 40], strides [1, 30], offset 0", "y: dense float32[30, 40]")
     assert "laid(" in finding.reproducer
-    assert finding.short.endswith("torch.testing.assert_close(x, want_x)\n")
     ast.parse(finding.reproducer, feature_version=(3, 8))
     sizes = [int(size) for size in re.findall(r"\((\d+), \d+\)", finding.reproducer)]
     assert max(sizes) <= 4, "it is not shrunk"
@@ -209,7 +197,7 @@ def test_a_case_is_not_shrunk_until_its_destination_has_the_wrong_size():
     memory = torch.zeros(200)
     out = memory.as_strided((6, 5), (20, 2), 40)
     problem = repeat.Problem("outside_write", "around out", "memory outside out was changed")
-    shrinker = reproducer.Shrinker(leaves_gaps, plan, problem.severity, Rules(RULES))
+    shrinker = reproducer.Shrinker(leaves_gaps, plan, problem.severity, OracleRules(RULES))
     origin = reproducer.Origin([torch.ones(6, 5)], {"out": out}, plan)
     args, kwargs = shrinker.shrink((origin.args, origin.kwargs))
     assert args[0].size == kwargs["out"].size

@@ -25,7 +25,7 @@ from torch_embers.audit import formats as audit_formats
 from torch_embers.bisect import bisection
 from torch_embers.builds.registry import Build
 from torch_embers.fixtests.fix_test_yield import Yield
-from torch_embers.hunt.sweep import Hunted
+from torch_embers.hunt.journal import Hunted
 from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.perf.measure import Timed

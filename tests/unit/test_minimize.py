@@ -15,9 +15,9 @@ from helpers.timeline_rows import crashed, ended, put
 from support import assert_clean_error, example_count, run_embers
 from torch_embers.cli.print_runs import print_reduction
 from torch_embers.extract.script import Script
+from torch_embers.minimize.invented_failures import invents
 from torch_embers.minimize.minimize import Minimized, MinimizeError, minimize
 from torch_embers.minimize.reduction import PassingError, Reduction, Trial, sides_of
-from torch_embers.minimize.shortcuts import invents
 from torch_embers.minimize.shrink import PASSES, apply
 from torch_embers.sandbox.runner import RunResult
 from torch_embers.timeline.item_script import ItemScript

@@ -15,9 +15,8 @@ import pytest
 from torch_embers.cases.case import shipped
 from torch_embers.errors import InputError
 from torch_embers.oracles import counters, timing
-from torch_embers.perf import command as perf_command
+from torch_embers.perf import comparison, timed_cases
 from torch_embers.perf import measure as perf
-from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
@@ -66,19 +65,19 @@ def test_what_was_counted_stands_beside_the_times_and_every_round_is_kept() -> N
     rows = {row["build"]: row for row in made.rows()}
     assert (rows["2.3.1"]["page_faults"], rows["2.3.1"]["cycles"], rows["2.0.1"]["page_faults"]) == (2.0, None, None)
     assert made.table()["rounds"]["call"]["2.3.1"] == [1.0] * 6
-    assert perf_command.as_csv(made).splitlines()[0].endswith(",instructions,cycles,page_faults,context_switches")
+    assert comparison.as_csv(made).splitlines()[0].endswith(",instructions,cycles,page_faults,context_switches")
 
 
 def test_builds_take_turns_and_one_that_fails_or_dies_is_left_out_of_those_calls_with_its_reason() -> None:
     order: list[str] = []
 
-    def run(build: Any) -> Iterator[tuple[str, float | str]]:
+    def run(build: Any) -> Iterator[tuple[str, perf.Answer]]:
         order.append(build.name)
-        yield "first", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else 1.0)
+        yield "first", ("no such operator" if build.name == "2.0.1" and len(order) > 4 else timing.Sample(1.0, {}))
         if build.name == "2.1.2" and order.count("2.1.2") == 3:
             yield "all calls", "killed"
         else:
-            yield "second", 1.0
+            yield "second", timing.Sample(1.0, {})
 
     made = perf.take_turns(BUILDS, 6, 0.1, run, Silent())
     assert all(sorted(order[place : place + 4]) == sorted({b.name for b in BUILDS}) for place in range(0, 24, 4))
@@ -86,41 +85,41 @@ def test_builds_take_turns_and_one_that_fails_or_dies_is_left_out_of_those_calls
     assert made.failed == [("first", "2.0.1", "no such operator"), ("all calls", "2.1.2", "killed")]
     assert set(made.times["first"]) == {"2.1.2", "2.2.2", "2.3.1"}
     assert set(made.times["second"]) == {"2.0.1", "2.2.2", "2.3.1"}
-    assert perf_command.lines(made)
+    assert comparison.lines(made)
 
 
 def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no call 'frobnicate'"):
         perf.Rules.load().chosen(["frobnicate"])
-    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: BUILDS[:1])
+    monkeypatch.setattr(comparison, "chosen_builds", lambda *_: BUILDS[:1])
     with pytest.raises(InputError, match=r"needs two builds, and there is 2\.0\.1"):
-        perf_command.run(None, (), (), (), None)
-    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: BUILDS)
+        comparison.run(None, (), (), (), None)
+    monkeypatch.setattr(comparison, "chosen_builds", lambda *_: BUILDS)
     with pytest.raises(InputError, match="no script"):
-        perf_command.run(tmp_path / "none.py", (), (), (), None)
+        comparison.run(tmp_path / "none.py", (), (), (), None)
     with pytest.raises(InputError, match="give one of a script"):
-        perf_command.run(tmp_path / "none.py", (), (), ("add",), None)
+        comparison.run(tmp_path / "none.py", (), (), ("add",), None)
 
 
 def test_a_call_that_is_newer_than_a_build_is_a_row_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: BUILDS[:2])
-    monkeypatch.setattr(perf, "_answers", lambda *_: {"new": timing.Sample(1.0, {})})
+    monkeypatch.setattr(comparison, "chosen_builds", lambda *_: BUILDS[:2])
+    monkeypatch.setattr(perf, "_answers", lambda *_: [("new", timing.Sample(1.0, {}))])
     new = perf.Call(name="new", setup="", call="", needs="2.1")
     made = perf.time_calls(BUILDS[:2], [new], LIMITS, 6, Silent())
     assert set(made.times["new"]) == {"2.1.2"}
     assert made.failed == [("new", "2.0.1", "needs 2.1 or newer")]
     monkeypatch.setattr(perf.Rules, "chosen", lambda *_: [new.model_copy(update={"needs": "2.2"})])
     with pytest.raises(InputError, match=r"nothing could be timed: new on 2\.\d\.\d: needs 2\.2 or newer"):
-        perf_command.run(None, (), (), ("new",), None)
+        comparison.run(None, (), (), ("new",), None)
 
 
 def test_what_a_library_prints_beside_the_times_is_passed_over(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
-        '#!/bin/sh\nprintf \'[W NNPACK.cpp:64] \\377\\n[rank0]\\n[]\\n[1, 2]\\n["x", 3]\\n["mm", [0.5, {}]]\\n\'\n'
+        '#!/bin/sh\nprintf \'[W NNPACK.cpp:64] \\377\\n[rank0]\\n[]\\n[1, 2]\\n["x", 3]\\nembers-seconds ["mm", [0.5, {}]]\\n\'\n'
     )
     python.chmod(0o755)
-    assert perf._answers(str(python), "", 60) == {"mm": timing.Sample(0.5, {})}
+    assert list(perf._answers(str(python), "", 60)) == [("mm", timing.Sample(0.5, {}))]
 
 
 def test_a_script_that_failed_is_not_run_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +130,7 @@ def test_a_script_that_failed_is_not_run_there_again(tmp_path: Path, monkeypatch
         if python == "2.0.1":
             raise timing.TimingError("x.py ran longer than 300 s on 2.0.1")
         if python == "2.1.2":
-            raise PermissionError(13, "Permission denied")
+            raise timing.TimingError("x.py failed on 2.1.2: Permission denied")
         return timing.Sample(1.0, {})
 
     monkeypatch.setattr(timing, "sample", sample)
@@ -146,21 +145,21 @@ def test_a_script_that_failed_is_not_run_there_again(tmp_path: Path, monkeypatch
 def test_this_environment_is_not_timed_beside_the_same_build_unless_named(monkeypatch: pytest.MonkeyPatch) -> None:
     own = [SimpleNamespace(name="2.3.1", identity="a"), SimpleNamespace(name="current", identity="a")]
     other = SimpleNamespace(name="2.2.2", identity="b")
-    once: Any = perf_command._each_once
+    once: Any = comparison._each_once
     assert [build.name for build in once([other, *own], ["all"])] == ["2.2.2", "2.3.1"]
     assert [build.name for build in once([other, *own], [])] == ["2.2.2", "2.3.1"]
     assert [build.name for build in once(own, ["2.3.1", "current"])] == ["2.3.1", "current"]
     assert [build.name for build in once([other, own[1]], ["all"])] == ["2.2.2", "current"]
-    monkeypatch.setattr(perf_command, "chosen_builds", lambda *_: own)
+    monkeypatch.setattr(comparison, "chosen_builds", lambda *_: own)
     with pytest.raises(InputError, match=r"needs two builds, and there is 2\.3\.1"):
-        perf_command.run(None, (), (), (), None)
+        comparison.run(None, (), (), (), None)
 
 
 @pytest.mark.parametrize(
     ("status", "output", "answer"),
     [
-        (1, "times: 0.002 s affected, 1e-05 s otherwise\nseen", (0.002, 1e-05)),
-        (0, "times: 1 s affected, 2 s otherwise\nseen", (1.0, 2.0)),
+        (1, "times: 0.002 s affected, 1e-05 s otherwise\nseen", timing.Sample(0.002, {}, 1e-05)),
+        (0, "times: 1 s affected, 2 s otherwise\nseen", timing.Sample(1.0, {}, 2.0)),
         (125, "times: 1 s affected, 2 s otherwise\nno CUDA device here", "no CUDA device here"),
         (1, "seen", "exit status 1, no times: seen"),
         (139, "times: 1 s affected, 2 s otherwise\nseen", "exit status 139, no times: seen"),
@@ -168,7 +167,7 @@ def test_this_environment_is_not_timed_beside_the_same_build_unless_named(monkey
     ],
 )
 def test_a_case_is_believed_where_it_ends_well_and_tells_both_times(status: int, output: str, answer: Any) -> None:
-    assert perf_cases.read(status, output) == answer
+    assert timed_cases.read(status, output) == answer
 
 
 def test_every_timing_case_prints_the_times_that_it_judges_by() -> None:

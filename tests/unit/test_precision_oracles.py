@@ -174,7 +174,7 @@ def test_an_accumulator_is_named_only_where_one_type_loses_as_much_on_a_known_nu
 
 def test_two_sides_are_judged_by_the_truth():
     x = torch.randn(64)
-    truth = pairs.Truth(torch.exp, (x,), gradients=False)
+    truth = pairs.truth_of(torch.exp, (x,), gradients=False)
     right, wrong = {"result": x.exp()}, {"result": x.exp() * 1.001}
     (finding,) = pairs.differing("device", "exp", truth, (("cpu", right), ("mps", wrong)))
     assert finding.message == "exp: result is wrong with mps and right with cpu"

@@ -43,7 +43,7 @@ def test_a_missing_script_and_an_unknown_oracle_are_refused(tmp_path):
         sanitize.sanitize(tmp_path / "none.py")
     (tmp_path / "script.py").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="no oracle 'odd'"):
-        sanitize.sanitize(tmp_path / "script.py", oracles=["odd"])
+        sanitize.sanitize(tmp_path / "script.py", oracles="odd")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_missing_script_and_an_unknown_oracle_are_refused(tmp_path):
 def test_an_oracle_that_compares_two_runs_is_refused_with_what_to_use_instead(tmp_path, name, instead):
     (tmp_path / "script.py").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match=f"under the oracle '{name}': .*{instead}"):
-        sanitize.sanitize(tmp_path / "script.py", oracles=["layout", name])
+        sanitize.sanitize(tmp_path / "script.py", oracles=f"layout,{name}")
 
 
 def test_sarif_has_the_level_of_the_severity():

@@ -8,7 +8,7 @@ import torch
 
 from torch_embers.errors import InputError
 from torch_embers.oracles import cells, skip_list, skips
-from torch_embers.oracles.rules import Rules
+from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.skip_list import CRASHES, FAILS, NOTHING, PASSES, UNDECIDED
 from torch_embers.research import skips as driver
 from torch_embers.research.skips import Entry, Journal
@@ -54,7 +54,7 @@ def operator(call, *decorators, **more):
 
 
 def decide(op, test, dtypes=()):
-    return skips.decide(op, {"test": test, "dtypes": dtypes}, Rules(load_toml("oracles.toml")), LIMITS)
+    return skips.decide(op, {"test": test, "dtypes": dtypes}, OracleRules(load_toml("oracles.toml")), LIMITS)
 
 
 def only_cuda(test):

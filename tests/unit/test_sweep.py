@@ -8,8 +8,8 @@ from helpers.sweep import RULES, Op, counts, sweep  # noqa: E402
 from torch_embers.oracles import cells, gradients, guesses, kernels, lattice, layouts  # noqa: E402
 from torch_embers.oracles.cells import ANY  # noqa: E402
 from torch_embers.oracles.numerics import tensors_of  # noqa: E402
+from torch_embers.oracles.oracle_rules import OracleRules, Skip  # noqa: E402
 from torch_embers.oracles.repeat import Plan, examine  # noqa: E402
-from torch_embers.oracles.rules import Rules, Skip  # noqa: E402
 from torch_embers.oracles.sweep import Bounds, Sweep, destinations  # noqa: E402
 
 
@@ -87,7 +87,7 @@ def two_results(x, first, second):
 def test_destinations_that_are_buffers_for_the_backward_are_not_compared(skip, found):
     plan = Plan("two", names=("x", "first", "second"), written=("first", "second"), skip=skip)
     args = [torch.randn(4, 3), torch.zeros(3, 4).t(), torch.zeros(3, 4).t()]
-    done = examine(two_results, plan, args, {}, Rules(RULES))
+    done = examine(two_results, plan, args, {}, OracleRules(RULES))
     assert [problem.place for problem in done.problems] == found
 
 
@@ -112,9 +112,9 @@ def test_a_layout_keeps_the_values_and_lies_in_watched_memory(layout, size):
 def test_memory_around_a_destination_that_overlaps_itself_is_watched(layout):
     made = lattice.place((3, 4), torch.float32, layout)
     plan = Plan("fill", names=("x",), written=("x",))
-    done = examine(lambda x: x.as_strided((2,), (1,)).fill_(1.0), plan, [made], {}, Rules(RULES))
+    done = examine(lambda x: x.as_strided((2,), (1,)).fill_(1.0), plan, [made], {}, OracleRules(RULES))
     assert (done.refused, done.problems) == ("a destination overlaps itself", [])
-    done = examine(lambda x: x.as_strided((40,), (1,)).fill_(2.0), plan, [made], {}, Rules(RULES))
+    done = examine(lambda x: x.as_strided((40,), (1,)).fill_(2.0), plan, [made], {}, OracleRules(RULES))
     assert [problem.severity for problem in done.problems] == ["outside_write"]
 
 
@@ -143,28 +143,6 @@ def test_a_destination_of_another_size_gets_the_size_of_the_result():
         "resized_transposed, others dense",
         "resized_transposed, others transposed",
     }
-
-
-def test_gradients_of_gradients_are_compared():
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x**3
-
-        @staticmethod
-        def backward(ctx, gradient):
-            (x,) = ctx.saved_tensors
-            other = x.detach() if not x.is_contiguous() else x
-            return gradient * 3 * x * other
-
-    op = Op(Wrong.apply)
-    assert sweep(op, ("backward",)).run()["findings"] == []
-    op.supports_gradgrad = True
-    row = sweep(op, (cells.DOUBLE,)).run()
-    assert {found["severity"] for found in row["findings"]} == {"wrong_gradient"}
-    op.supports_gradgrad = False
-    assert sweep(op, (cells.DOUBLE,)).run()["skipped"] == {"no gradient of the gradient": 3}
 
 
 def test_the_in_place_form_of_an_operator_without_a_method_is_called_into_watched_memory():

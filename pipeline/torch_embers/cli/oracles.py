@@ -44,9 +44,7 @@ def sanitize(
     from torch_embers.oracles.finding import describe
 
     command.check_places(sarif, cases)
-    done = command.sanitize(
-        script, arguments or (), python=python, oracles=oracle.split(","), every=every, ops=op or ()
-    )
+    done = command.sanitize(script, arguments or (), python=python, oracles=oracle, every=every, ops=op or ())
     for line in command.undecided(done.looked):
         typer.echo(console.plain(line), err=True)
     if json:
@@ -87,25 +85,17 @@ def hunt(
     Each is called with its arguments and destinations in many layouts. Exit code 10 with findings that
     nobody has judged yet.
     """
-    from torch_embers.hunt import command
+    from torch_embers.hunt import summary
+    from torch_embers.hunt.sweep import HuntRequest
 
     if action:
-        typer.echo(command.act(action, out))
+        typer.echo(summary.act(action, out))
         return
-    reached = command.run(
-        build or (),
-        ops,
-        dtypes,
-        modes,
-        out,
-        jobs,
-        unsandboxed=unsandboxed,
-        device=device,
-        shard=shard_of(shard),
-        address=address,
-    )
+    names = [op for op in ops.split(",") if op]
+    request = HuntRequest(names, dtypes.split(","), out, modes.split(","), jobs, device, shard_of(shard))
+    reached = summary.run(build or (), request, unsandboxed=unsandboxed, address=address)
     if json:
-        print_json(reached.rows())
+        print_json([one.row() for one in reached.done])
     else:
         for line in reached.lines():
             typer.echo(line)
@@ -172,13 +162,15 @@ def perf(
     Builds take turns, and what did not stay so is left out. Everything runs with your rights, not in the
     sandbox. Exit code 10 where something became slower.
     """
-    from torch_embers.perf import command
+    from torch_embers.perf import comparison
 
-    timed = command.run(script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin))
-    command.save(timed, csv, picture)
+    timed = comparison.run(
+        script, arguments or (), build or (), call or (), rounds, cases=cases, margin=fraction(margin)
+    )
+    comparison.save(timed, csv, picture)
     if json:
         print_json(timed.table())
     else:
-        for line in command.lines(timed):
+        for line in comparison.lines(timed):
             typer.echo(line)
-    raise typer.Exit(command.exit_code(timed))
+    raise typer.Exit(comparison.exit_code(timed))

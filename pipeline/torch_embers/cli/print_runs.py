@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from torch_embers.builds.registry import Build
+    from torch_embers.minimize.loop import ReductionPlan, ReductionResult
     from torch_embers.minimize.reduction import Reduction
-    from torch_embers.minimize.sweep import Plan
-    from torch_embers.minimize.sweep import Reached as Minimized
     from torch_embers.recheck.recheck import Recheck
     from torch_embers.run.cases import Reached, RunSummary
     from torch_embers.run.oracles import Watched
@@ -95,7 +94,7 @@ def print_reduction(made: Reduction) -> None:
     out.print(f"{made.before:,} characters to {made.after:,}, {made.minimized.tests:,} tests in {made.seconds:,.1f} s")
 
 
-def print_minimized(reached: Minimized, place: int, total: int) -> None:
+def print_minimized(reached: ReductionResult, place: int, total: int) -> None:
     """Print what became of one script of `embers research minimize --all`, with its place among those tried."""
     line = Text(f"{place}/{total} ", style="dim")
     if (made := reached.made) is None:
@@ -105,7 +104,7 @@ def print_minimized(reached: Minimized, place: int, total: int) -> None:
     stdout().print(line)
 
 
-def print_minimized_all(reached: Sequence[Minimized], plan: Plan) -> None:
+def print_minimized_all(reached: Sequence[ReductionResult], plan: ReductionPlan) -> None:
     """Print a summary of `embers research minimize --all`."""
     made = [one.made for one in reached if one.made is not None]
     before, after = sum(one.before for one in made), sum(one.after for one in made)

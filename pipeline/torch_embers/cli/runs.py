@@ -28,7 +28,7 @@ from torch_embers.errors import InputError, SandboxError
 from torch_embers.json_output import as_json, print_json
 
 if TYPE_CHECKING:
-    from torch_embers.minimize.sweep import Reached, SweepRequest
+    from torch_embers.minimize.loop import ReductionResult
     from torch_embers.recheck.recheck import Recheck
     from torch_embers.recheck.release import ReleaseRequest
     from torch_embers.run.cases import RunRequest
@@ -175,16 +175,16 @@ def merge(
     database: DatabaseOption = None,
 ) -> None:
     """Bring in what other machines ran; nothing is added twice."""
-    from torch_embers.hunt import sweep as hunt
+    from torch_embers.hunt import journal as hunts
     from torch_embers.run import state
 
     folders = [folder for folder in folders if folder.suffix != ".lock"]  # of a folder beside it: shard-* names both
-    journals = [folder for folder in folders if (folder / hunt.FILE).is_file()]
+    journals = [folder for folder in folders if (folder / hunts.FILE).is_file()]
     sealed = [folder for folder in folders if (folder / state.MANIFEST).is_file()]
     if missing := [folder for folder in folders if folder not in (*journals, *sealed)]:
         raise InputError(f"{missing[0]} holds no {state.MANIFEST}: name folders that --state has saved")
     for folder in journals:
-        typer.echo(f"{folder}: {hunt.merge(folder, out)} new operators in {out}")
+        typer.echo(f"{folder}: {hunts.merge(folder, out)} new operators in {out}")
     if sealed:
         with store_at(database).writer("merge") as writer:
             for folder in sealed:
@@ -197,7 +197,7 @@ def _run_watched(
     """`embers run --oracle`: print what oracles found in each script."""
     from torch_embers.builds.registry import Registry
     from torch_embers.cli import print_runs as show
-    from torch_embers.hunt.oracle_names import oracles_of
+    from torch_embers.hunt.sanitize import oracles_of
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import cases as command
     from torch_embers.run import oracles as watched
@@ -237,40 +237,35 @@ def minimize(
     database: DatabaseOption = None,
 ) -> None:
     """Shrink the script of a report, keeping what it does."""
-    from torch_embers.cli import print_runs as show
-    from torch_embers.minimize import command
-    from torch_embers.minimize import sweep as reduction_sweep
-    from torch_embers.progress_bar import ProgressBar
-
-    wanted = settings_at(database, repo)
-    if every is (number is not None):
-        raise InputError("give the number of one report, or all of them with --all")
-    if number is not None:
-        with ProgressBar("minimising") as progress:
-            made = command.minimize_script(store_at(wanted.database), wanted, number, build, progress)
-        show.print_reduction(made)
-        return
-    _minimize_all(wanted, reduction_sweep.SweepRequest(build, jobs, minutes, shard_of(shard)), state)
-
-
-def _minimize_all(wanted: "Settings", request: "SweepRequest", folder: Path | None) -> None:
-    """`embers research minimize --all`: print what became of each script as soon as it is kept, and a summary."""
     from torch_embers.builds.registry import Registry
     from torch_embers.cli import print_runs as show
-    from torch_embers.minimize import sweep as reduction_sweep
+    from torch_embers.minimize import loop
+    from torch_embers.minimize.minimize import MinimizeError
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import state
+    from torch_embers.run import state as states
 
+    if every is (number is not None):
+        raise InputError("give the number of one report, or all of them with --all")
+    wanted = settings_at(database, repo)
+    limit = minutes if every else None
+    request = loop.MinimizeRequest(wanted.repo, number, build, jobs, limit, shard_of(shard))
     store, registry = store_at(wanted.database), Registry(wanted.builds_dir)
-    reached: list[Reached] = []
-    with state.kept(store, "minimize", folder) as writer, ProgressBar("minimising", unit="scripts") as progress:
-        todo = reduction_sweep.plan(store, registry, request)
+    reached: list[ReductionResult] = []
+    with states.kept(store, "minimize", state) as writer, ProgressBar("minimising", unit="scripts") as progress:
+        todo = loop.plan(store, registry, request)
         try:
-            for one in reduction_sweep.minimize_all(writer, registry, todo, request, progress):
+            for one in loop.minimize_all(writer, registry, todo, request, progress):
                 reached.append(one)
-                show.print_minimized(one, len(reached), len(todo.tasks))
+                if every:
+                    show.print_minimized(one, len(reached), len(todo.tasks))
         finally:  # Ctrl-C, too, leaves a summary
-            show.print_minimized_all(reached, todo)
+            if every:
+                show.print_minimized_all(reached, todo)
+    if number is not None:
+        [one] = reached
+        if one.made is None:
+            raise MinimizeError(one.detail)
+        show.print_reduction(one.made)
 
 
 def matrix(

@@ -7,16 +7,16 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, toml_models
-from torch_embers.hunt.rows import Crash
+from torch_embers.hunt.journal import Crash
 from torch_embers.oracles import cells
-from torch_embers.oracles.cells import ANY, MALFORMED
+from torch_embers.oracles.cells import ANY
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.hunt.rows import Hunted
+    from torch_embers.hunt.journal import Hunted
     from torch_embers.oracles.cells import Cell
     from torch_embers.sandbox.runner import Runner, RunResult
 
@@ -24,7 +24,7 @@ NO_EVIDENCE = "sandbox_error"
 """What the end of an operator begins with that says nothing about it: it is run again next time."""
 
 
-class Limits(toml_models.Explained):
+class HuntLimits(toml_models.Explained):
     """Numbers of a hunt; reasons stand in the file."""
 
     samples: int
@@ -36,10 +36,9 @@ class Limits(toml_models.Explained):
     memory: int
     room: int
     start: float
-    malformed: float
 
 
-def sweep(runner: Runner, left: Sequence[Hunted], jobs: int, limits: Limits) -> Iterator[Hunted]:
+def sweep(runner: Runner, left: Sequence[Hunted], jobs: int, limits: HuntLimits) -> Iterator[Hunted]:
     """Run operators and yield each when it is done; those that ended their process come last, with a case for each."""
     waiting = [list(left[at : at + limits.group]) for at in range(0, len(left), limits.group)]
     died: list[Hunted] = []
@@ -98,7 +97,7 @@ def skipped(crashes: Sequence[Crash], most: int) -> list[list[str]]:
     return [*(list(crash.cell) for crash in crashes), *wide]
 
 
-def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | None = None) -> Attempt:
+def _attempt(key: str, group: Sequence[Hunted], limits: HuntLimits, only: Cell | None = None) -> Attempt:
     first = group[0]
     crashes = [crash for crash in first.crashes if crash.cell != only]
     options: dict[str, Any] = {
@@ -114,11 +113,11 @@ def _attempt(key: str, group: Sequence[Hunted], limits: Limits, only: Cell | Non
         "device": first.device,
     }
     code = bundle.script("hunt", "main", options)
-    timeout = limits.timeout + limits.seconds * len(group) + limits.malformed * (MALFORMED in first.modes)
+    timeout = limits.timeout + limits.seconds * len(group)
     return Attempt(key, code, "hunt.py", timeout=timeout, memory=limits.memory)
 
 
-def _explain(runner: Runner, died: Sequence[Hunted], jobs: int, limits: Limits) -> None:
+def _explain(runner: Runner, died: Sequence[Hunted], jobs: int, limits: HuntLimits) -> None:
     """Ask once more for each call that ended the process, now with its arguments printed before."""
     places = [(one, at) for one in died for at in range(len(one.crashes))]
     asked = [_attempt(str(n), [one], limits, one.crashes[at].cell) for n, (one, at) in enumerate(places)]

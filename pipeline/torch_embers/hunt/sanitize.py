@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources, sarif_output
 from torch_embers.errors import InputError
-from torch_embers.hunt.oracle_names import oracles_of
 from torch_embers.oracles import attach, finding
 from torch_embers.sandbox import bundle
 
@@ -23,9 +22,14 @@ if TYPE_CHECKING:
 
 FOUND = 10
 """Exit code of the command when an oracle has found something."""
-RULES = "oracles.toml"
 LEVELS: dict[str, sarif_output.Level] = {"broken_promise": "warning", "refusal": "note"}
 """SARIF's level by severity; the others are errors."""
+ELSEWHERE = {
+    "compiled": "it compares a function with its compiled form: `embers.CompiledOracle().check(function, *inputs)`",
+    "device": "it compares a function on two devices: `embers.DeviceOracle().check(function, *inputs)`",
+    "timing": "it compares two builds: `embers research perf SCRIPT --build A --build B`",
+}
+"""Oracles that no single run of a script can be put under, and what to use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,27 @@ class Sanitized:
         return FOUND if self.findings else self.status if self.status >= 0 else 128 - self.status
 
 
+def oracles_of(text: str) -> list[str]:
+    """The oracles of an option, names separated by commas.
+
+    Raises:
+        InputError: there is no such oracle, or it looks at something else than a run.
+    """
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names or [text]:
+        if name in ELSEWHERE:
+            raise InputError(f"a script cannot be run under the oracle {name!r}: {ELSEWHERE[name]}")
+        if name not in attach.ORACLES:
+            raise InputError(f"no oracle {name!r}: use {' or '.join(attach.ORACLES)}")
+    return list(dict.fromkeys(names))
+
+
 def sanitize(
     script: Path,
     arguments: Sequence[str] = (),
     *,
     python: Path | None = None,
-    oracles: Sequence[str] = ("layout",),
+    oracles: str = "layout",
     every: int = 1,
     ops: Sequence[str] = (),
 ) -> Sanitized:
@@ -64,7 +83,7 @@ def sanitize(
         script: a Python file.
         arguments: for it.
         python: an interpreter with torch; this one where none is given.
-        oracles: names of oracles.
+        oracles: names of oracles, separated by commas.
         every: look at one call in so many.
         ops: look at these operators alone.
 
@@ -73,14 +92,14 @@ def sanitize(
     """
     if not script.is_file():
         raise InputError(f"no script {script}: give the path of a Python file")
-    names = oracles_of(",".join(oracles))
+    names = oracles_of(oracles)
     with tempfile.TemporaryDirectory(prefix="embers-sanitize-") as folder:
         report = Path(folder) / "findings"
         options = {
             "script": str(script),
             "arguments": list(arguments),
             "report": str(report),
-            "rules": resources.load_toml(RULES),
+            "rules": resources.load_toml("oracles.toml"),
             "oracles": names,
             "every": every,
             "ops": list(ops),

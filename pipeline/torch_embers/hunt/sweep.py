@@ -14,29 +14,26 @@ from torch_embers.builds import samples
 from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.builds.work import WHOLE, Machine
 from torch_embers.errors import InputError
-from torch_embers.hunt import groups as hunt_groups
-from torch_embers.hunt.known import Known
-from torch_embers.hunt.rows import Hunted, Journal
-from torch_embers.oracles.cells import ALL_MODES, GUESSED, MALFORMED, MODES
+from torch_embers.hunt import groups
+from torch_embers.hunt.journal import Hunted, Journal
+from torch_embers.hunt.known_findings import Known
+from torch_embers.oracles.cells import GUESSED, MODES
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.builds.work import Shard
     from torch_embers.run.cluster import Cluster
     from torch_embers.sandbox.runner import Runner
 
-FILE = "hunt.jsonl"
 
-
-class Rules(toml_models.Entry):
+class HuntRules(toml_models.Entry):
     """What data/hunt.toml holds."""
 
-    limits: hunt_groups.Limits
+    limits: groups.HuntLimits
     known: tuple[Known, ...]
 
 
@@ -48,7 +45,7 @@ class HuntRequest:
         ops: names of operators, also without their variant or their module; all where none is given.
         dtypes: of the samples.
         out: folder of the journal; what stands there is not run again.
-        modes: forward, backward, inplace, out, kernels; double_backward and malformed where they are asked for.
+        modes: forward, backward, inplace, out, kernels.
         jobs: operators at a time on one machine.
         device: on which the operators are called; one that the build can use.
         shard: which of the operators.
@@ -63,14 +60,9 @@ class HuntRequest:
     shard: Shard = WHOLE
 
 
-def rules() -> Rules:
+def rules() -> HuntRules:
     """The numbers and judged findings of data/hunt.toml."""
-    return toml_models.load(Rules, "hunt.toml")
-
-
-def runner_on(build: Build, machine: Machine) -> AbstractContextManager[Runner]:
-    """What operators are run by: its zygotes have imported PyTorch's samples."""
-    return samples.runner_on(build, machine, rules().limits.start)
+    return toml_models.load(HuntRules, "hunt.toml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +107,22 @@ def hunt(build: Build, request: HuntRequest, machine: Machine, cluster: Cluster 
         cluster: its nodes make them, where it is given.
 
     Raises:
-        InputError: an operator, dtype or device is unknown, or the folder of the journal cannot be used.
+        InputError: an operator, dtype, mode or device is unknown, or the folder of the journal cannot be used.
         SandboxError: no sandbox can be had, or the build has no database of samples.
         BuildError: the build is gone, or has become another one.
     """
-    check_device(request.device, build, request.modes)
-    journal = _journal(request.out)
+    if unknown := [mode for mode in request.modes if mode not in MODES]:
+        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(MODES)}")
+    if request.device not in build.devices:
+        raise InputError(
+            f"build {build.name} cannot use {request.device} here: use --device {' or '.join(build.devices)}"
+        )
+    journal = Journal(request.out)
     done = {one.key: one for one in journal.read()}
-    with runner_on(build, machine) as runner:
-        modes = tuple(mode for mode in ALL_MODES if mode in request.modes)
+    with samples.runner_on(build, machine, rules().limits.start) as runner:
+        modes = tuple(mode for mode in MODES if mode in request.modes)
         names = samples_of(runner)
-        if not {"kernels", MALFORMED} & set(modes):
+        if "kernels" not in modes:
             names = {name: dtypes for name, dtypes in names.items() if not name.startswith(GUESSED)}
         wanted = chosen(names, request.ops, request.dtypes)
         version, where = digest(), environment_text(environment_of(build))
@@ -137,26 +134,14 @@ def hunt(build: Build, request: HuntRequest, machine: Machine, cluster: Cluster 
         yield from (done[one.key] for one in asked if one.key in done)
         left = [one for one in asked if one.key not in done]
         if cluster is None:
-            found = hunt_groups.sweep(runner, left, request.jobs, rules().limits)
+            found = groups.sweep(runner, left, request.jobs, rules().limits)
         else:
             plan = HuntPlan(build, request, list({one.op for one in left}), machine.unsandboxed)
             found = chain.from_iterable(cluster.run(plan, request.jobs))
         for one in found:
-            if not one.ended.startswith(hunt_groups.NO_EVIDENCE):
+            if not one.ended.startswith(groups.NO_EVIDENCE):
                 journal.append(one)
             yield one
-
-
-def check_device(device: str, build: Build, modes: Sequence[str]) -> None:
-    """Whether a build can use a device here, and the modes can be run on it.
-
-    Raises:
-        InputError: it cannot.
-    """
-    if device not in build.devices:
-        raise InputError(f"build {build.name} cannot use {device} here: use --device {' or '.join(build.devices)}")
-    if device != "cpu" and MALFORMED in modes:
-        raise InputError(f"mode {MALFORMED} is made for the cpu: name other --modes with --device {device}")
 
 
 def digest() -> str:
@@ -204,42 +189,3 @@ def samples_of(runner: Runner) -> dict[str, list[str]]:
     """
     code = bundle.script("hunt", "names", {})
     return dict(samples.told(runner, Attempt("names", code, "hunt_names.py", timeout=rules().limits.timeout)))
-
-
-def journal_in(out: Path) -> list[Hunted]:
-    """What stands in the journal of a folder.
-
-    Raises:
-        InputError: there is no journal.
-    """
-    if not (out / FILE).is_file():
-        raise InputError(f"no journal {out / FILE}: run `embers research hunt --out {out}` first")
-    return Journal(out / FILE).read()
-
-
-def merge(folder: Path, out: Path) -> int:
-    """Add to a journal what stands in another and not in it; how many operators that were.
-
-    Args:
-        folder: of the other journal.
-        out: folder of the journal, made where it is not there.
-
-    Raises:
-        InputError: there is no other journal, or the folder cannot be used.
-    """
-    journal = _journal(out)
-    known = {(one.key, one.version, one.environment) for one in journal.read()}
-    new = [one for one in journal_in(folder) if (one.key, one.version, one.environment) not in known]
-    for one in new:
-        journal.append(one)
-    return len(new)
-
-
-def _journal(out: Path) -> Journal:
-    """The journal of a folder, which is made where it is not there."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / FILE).touch()  # a shard without an operator can be merged, too
-    except OSError as error:
-        raise InputError(f"--out {out}: {error.strerror}: name a folder that can be written") from error
-    return Journal(out / FILE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.minimize.shortcuts import invents
+from torch_embers.minimize.invented_failures import invents
 from torch_embers.minimize.shrink import PASSES, apply
 
 if TYPE_CHECKING:

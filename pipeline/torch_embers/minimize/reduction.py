@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.minimize.minimize import Minimized, MinimizeError, minimize
-from torch_embers.normalize import now_utc
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.runner import Runner
-from torch_embers.store import rows
 from torch_embers.timeline.behaviour import behaviour, same
 from torch_embers.timeline.item_script import borders, installed
 from torch_embers.timeline.model import Segment
@@ -30,10 +28,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Sequence
 
-    import duckdb
-
     from torch_embers.builds.registry import Build
-    from torch_embers.progress import Progress
     from torch_embers.timeline.behaviour import Behaviour
     from torch_embers.timeline.item_script import ItemScript
     from torch_embers.timeline.model import Observation, Timeline
@@ -218,7 +213,6 @@ class Trial:
 def reduce_on(
     item: ItemScript,
     builds: Sequence[Build],
-    progress: Progress | None = None,
     is_over: Callable[[float], bool] = lambda _: False,
     stop: threading.Event | None = None,
 ) -> Reduction:
@@ -238,8 +232,6 @@ def reduce_on(
             (build, stack.enter_context(Runner(build.python, "hostile", doctor.prove(), stop=stop))) for build in builds
         ]
         trial = Trial(item, runners)
-        if progress is not None:
-            progress.said(f"{item.name} {trial.shows}")
         try:
             minimized = minimize(
                 item.script.code, trial.is_interesting, is_over=lambda: is_over(BASELINE_RUNS * trial.seconds)
@@ -254,9 +246,3 @@ def reduce_on(
 def lines(code: str) -> int:
     """Lines that hold something."""
     return sum(bool(line.strip()) for line in code.splitlines())
-
-
-def write(connection: duckdb.DuckDBPyConnection, made: Reduction) -> None:
-    """Keep the small text, in a transaction of the writer."""
-    artifact = {"name": made.item.name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
-    rows.replace(connection, "artifacts", ("name", "kind"), [artifact])

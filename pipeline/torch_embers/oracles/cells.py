@@ -12,14 +12,8 @@ from typing import Counter as Counts
 
 MODES = ("forward", "backward", "inplace", "out", "kernels")
 """The last one: operators of the dispatcher that the samples reach and that have no samples of their own."""
-MALFORMED = "malformed"
-"""A mode that is run where it is asked for: arguments that make no sense."""
-DOUBLE = "double_backward"
-"""A mode that is run where it is asked for: gradients of gradients."""
-ALL_MODES = (*MODES, DOUBLE, MALFORMED)
-GRADIENTS = ("backward", DOUBLE)
 GUESSED = "aten."
-"""What the names of operators begin with that have no samples; only their modes kernels and malformed are run."""
+"""What the names of operators begin with that have no samples; only their mode kernels is run."""
 LINE = "embers-hunt "
 """What the lines of output begin with; the rest is JSON, compressed, because only the end of an output is kept."""
 CELL = "embers-cell "
@@ -36,13 +30,12 @@ class Cell(NamedTuple):
     """What is varied in a call.
 
     Attributes:
-        mode: one of ``ALL_MODES``; ``samples`` and ``dense`` stand for what is called before any is varied.
-        operator: what is called: the name in the samples; in ``kernels`` and ``malformed`` the dispatcher's operator
-            with its overload, as ``aten.tril.out``.
+        mode: one of ``MODES``; ``samples`` and ``dense`` stand for what is called before any is varied.
+        operator: what is called: the name in the samples; in ``kernels`` the dispatcher's operator with its overload,
+            as ``aten.tril.out``.
         argument: number of the tensor that has the layout; ``all``; ``destination``, with its number where one of
-            several has it. In ``malformed`` the name or number of the argument that makes no sense.
-        layout: that it has; of destinations outside ``kernels`` with that of the others. In ``malformed`` what is
-            wrong with the argument.
+            several has it.
+        layout: that it has; of destinations outside ``kernels`` with that of the others.
     """
 
     mode: str

@@ -28,7 +28,7 @@ from torch_embers.oracles.repeat import (
 )
 
 if TYPE_CHECKING:
-    from torch_embers.oracles.rules import Rules
+    from torch_embers.oracles.oracle_rules import OracleRules
 
 SEED = 20
 ENOUGH = 4
@@ -42,7 +42,7 @@ class Draws(DispatchMode):
         rules: what draws though its schema does not say so.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: OracleRules) -> None:
         super().__init__()
         self.rules, self.seen = rules, False
 
@@ -63,7 +63,7 @@ def is_random(plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any]) -> bool:
     return plan.random or (plan.skip is not None and plan.skip.kind == "random")
 
 
-def draws(call: Callable[..., Any], args: Any, kwargs: Any, rules: Rules) -> bool:
+def draws(call: Callable[..., Any], args: Any, kwargs: Any, rules: OracleRules) -> bool:
     """Whether a call draws numbers; one that fails under the mode is asked up to where it failed."""
     mode = Draws(rules)
     with contextlib.suppress(Exception), mode:
@@ -82,7 +82,7 @@ def seeded(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def examine_drawn(
-    call: Callable[..., Any], plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any], rules: Rules
+    call: Callable[..., Any], plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any], rules: OracleRules
 ) -> Examined:
     """As ``examine``, for a call that draws: values that differ are no problem, those not written and NaN are."""
     before = {name: layouts.twin(tensor) for name, tensor in named(plan, args, kwargs) if is_written(plan, name)}

@@ -9,7 +9,7 @@ import torch
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.habits import changed_arguments
 from torch_embers.oracles.measure import Outputs, outputs_of
-from torch_embers.oracles.pairs import CannotCompareError, Truth, differing
+from torch_embers.oracles.pairs import CannotCompareError, differing, truth_of
 
 
 class CompiledOracle:
@@ -62,7 +62,9 @@ class CompiledOracle:
             text = "%s raises %s under torch.compile and not without: %s"
             message = text % (name, type(error).__name__, _first_line(error))
             return [Finding("compiled", name, "", "refusal", message, place="call")]
-        found = differing("compiled", name, Truth(run, inputs, gradients), (("eager", eager), (self.backend, second)))
+        found = differing(
+            "compiled", name, truth_of(run, inputs, gradients), (("eager", eager), (self.backend, second))
+        )
         before, after = changed_arguments(run, inputs), changed_arguments(compiled, inputs)
         if before != after:
             text = "%s changes arguments %s eagerly and %s under torch.compile" % (name, before, after)

@@ -8,7 +8,7 @@ import torch
 
 from torch_embers.oracles import numerics
 from torch_embers.oracles.measure import Outputs, outputs_of
-from torch_embers.oracles.pairs import CannotCompareError, Truth, differing
+from torch_embers.oracles.pairs import CannotCompareError, differing, truth_of
 
 if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
@@ -64,7 +64,7 @@ def compare_devices(
         return outputs_of(run, tuple(there), gradients)
 
     sides = (("cpu", on("cpu")), (device, on(device)))
-    return differing("device", name, Truth(run, inputs, gradients), sides)
+    return differing("device", name, truth_of(run, inputs, gradients), sides)
 
 
 def moved_to(tensor: torch.Tensor, device: str) -> torch.Tensor:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple
+from functools import lru_cache
+from typing import Any, Dict, List, Literal, Optional, Tuple, get_args
 
-SEVERITIES = (
-    *("outside_write", "crash", "wrong_value", "wrong_gradient"),
-    *("low_precision", "broken_promise", "slow", "refusal"),
-)
+Severity = Literal[
+    "outside_write", "crash", "wrong_value", "wrong_gradient", "low_precision", "broken_promise", "slow", "refusal"
+]
 """The worst first: memory outside the destination was changed; the process died; values; gradients; precision below
 that of fp32 accumulation; strides, aliasing or untouched inputs that the operator promises; time; the call is refused
 although the dense twin is accepted."""
+SEVERITIES = get_args(Severity)
 MARK = "embers-finding "
 """What a line on standard output begins with that holds a finding."""
 
@@ -61,7 +62,6 @@ class Finding:
         line: the user's source line as ``file:line``; empty where unknown.
         source: text of that line.
         reproducer: text of a case file that repeats this one call; empty where none could be made.
-        short: the same fault in a few lines that end with an AssertionError; empty where it does not show in them.
     """
 
     oracle: str
@@ -77,7 +77,6 @@ class Finding:
     line: str = ""
     source: str = ""
     reproducer: str = ""
-    short: str = ""
 
     @property
     def signature(self) -> str:
@@ -93,24 +92,23 @@ class Finding:
         return MARK + json.dumps(self.row(), separators=(",", ":"))
 
 
-def parse(row: Dict[str, Any]) -> Finding:
-    """A finding from plain data.
+@lru_cache(maxsize=None)
+def _adapter() -> Any:
+    from pydantic import TypeAdapter  # asked for outside of builds alone, which need not have it
+
+    return TypeAdapter(Finding)
+
+
+def parse(row: Any) -> Finding:
+    """A finding from plain data, outside of builds.
 
     Raises:
-        TypeError, ValueError: the data has not the form of a finding.
+        ValueError: the data has not the form of a finding.
     """
-    values = dict(row)
-    difference = values.get("difference")
-    if difference is not None:
-        values["difference"] = Difference(**dict(difference, index=tuple(difference["index"])))
-    values["layouts"] = tuple(str(layout) for layout in values.get("layouts", ()))
-    if values.get("severity") not in SEVERITIES:
-        raise ValueError("no severity: %r" % (values.get("severity"),))
-    if odd := [
-        name for name, value in values.items() if name not in ("difference", "layouts") and type(value) is not str
-    ]:
-        raise ValueError("%s is no text" % odd[0])
-    return Finding(**values)
+    found: Finding = _adapter().validate_python(row)
+    if found.severity not in SEVERITIES:
+        raise ValueError("no severity: %r" % found.severity)
+    return found
 
 
 def read(text: str) -> List[Finding]:
@@ -120,7 +118,7 @@ def read(text: str) -> List[Finding]:
         if line.startswith(MARK):
             try:
                 found.append(parse(json.loads(line[len(MARK) :])))
-            except (KeyError, TypeError, ValueError):
+            except ValueError:
                 continue
     return found
 

@@ -22,13 +22,8 @@ def real_results(value: Any) -> List[Any]:
     return [tensor for tensor in tensors_in([value]) if tensor.is_floating_point() or tensor.is_complex()]
 
 
-def gradients(call: Callable[..., Any], twice: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradients of all floating arguments, from weights of the results.
-
-    Args:
-        call: what is called.
-        twice: take the gradients of the gradients, also by the weights.
-    """
+def gradients(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives the gradients of all floating arguments, from weights of the results."""
 
     def run(*args: Any, **kwargs: Any) -> List[Any]:
         weights = kwargs.pop(WEIGHTS)
@@ -42,16 +37,9 @@ def gradients(call: Callable[..., Any], twice: bool = False) -> Callable[..., An
 
         new_args, new_kwargs = mapped([list(args), kwargs], leaf)
         results = real_results(call(*new_args, **new_kwargs))
-        if twice:
-            weights = [leaf(weight) for weight in weights]
         pairs = [(result, weight) for result, weight in zip(results, weights) if result.requires_grad]
         ends, starts = [result for result, _ in pairs], [weight for _, weight in pairs]
-        grads = torch.autograd.grad(ends, leaves, starts, allow_unused=True, create_graph=twice)
-        found = [grad for grad in grads if grad is not None]
-        if not twice:
-            return found
-        again = [grad for grad in found if grad.requires_grad]
-        second = torch.autograd.grad(again, leaves, [counted(grad.detach()) for grad in again], allow_unused=True)
-        return [grad for grad in second if grad is not None]
+        grads = torch.autograd.grad(ends, leaves, starts, allow_unused=True)
+        return [grad for grad in grads if grad is not None]
 
     return run

@@ -10,8 +10,8 @@ from torch_embers.oracles import numerics
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.draws import Draw
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.measure import Outputs, arguments, copied, outputs_of
-from torch_embers.oracles.precision import LIMIT, judge
+from torch_embers.oracles.measure import Outputs, Truth, arguments, copied, outputs_of
+from torch_embers.oracles.precision import LIMIT
 
 RUNS = 5
 """Repetitions after which a kernel that changes with warm-up (autotuning, a counter, a cache) has changed."""
@@ -75,7 +75,7 @@ def habits(
     """
     inputs = arguments(make_inputs, draw)
     others = arguments(make_inputs, Draw(draw.distribution, draw.n, draw.seed + 1))
-    truth = _Truth(reference, inputs, gradients)
+    truth = Truth(reference, inputs, gradients)
     first = outputs_of(candidate, inputs, gradients)
     usual = truth.excess(first)
     bound = max(LIMIT, _WORSE * usual) if usual < float("inf") else LIMIT
@@ -152,27 +152,5 @@ def _kept(
     if any(not _same(x, y) for x, y in zip(before, copies) if x.data_ptr() not in own):
         add("broken_promise", "earlier result", "overwrites the result of an earlier call")
     names = ["result"] if len(after) == 1 else ["result %d" % number for number in range(len(after))]
-    if _Truth(reference, others, gradients=False).excess(dict(zip(names, after))) > bound:
+    if Truth(reference, others, gradients=False).excess(dict(zip(names, after))) > bound:
         add("wrong_value", "kept answer", "keeps answers: new values in the memory of earlier inputs change nothing")
-
-
-class _Truth:
-    """What the reference says of one set of inputs."""
-
-    def __init__(self, reference: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool) -> None:
-        wide = tuple(numerics.in_precision(list(inputs), torch.float64))
-        narrow = tuple(numerics.in_precision(list(inputs), torch.float32))
-        self._exact = outputs_of(reference, wide, gradients)
-        self._honest = outputs_of(reference, narrow, gradients)
-        self._count = numerics.terms(list(inputs))
-
-    def excess(self, got: Outputs) -> float:
-        """Largest error of all results in units of the honest one."""
-        return max(
-            [0.0]
-            + [
-                judge(tensor, self._exact[place], count=self._count, honest=self._honest[place]).excess
-                for place, tensor in got.items()
-                if place in self._exact and tensor.dtype in numerics.CHECKED
-            ]
-        )

@@ -16,7 +16,7 @@ from torch_embers.oracles.layout import inplace_of
 from torch_embers.oracles.repeat import Plan, mapped, plan_of, tensors_in
 
 if TYPE_CHECKING:
-    from torch_embers.oracles.rules import Rules
+    from torch_embers.oracles.oracle_rules import OracleRules
 
 Call = Tuple[Any, List[Any], Dict[str, Any]]
 LARGEST = 20000
@@ -34,7 +34,7 @@ class Recorder(DispatchMode):
         calls: by name of the operator.
     """
 
-    def __init__(self, rules: Rules, most: int = 4) -> None:
+    def __init__(self, rules: OracleRules, most: int = 4) -> None:
         super().__init__()
         self.rules, self.most = rules, most
         self.calls: Dict[str, List[Call]] = {}

@@ -24,8 +24,8 @@ from torch_embers.oracles.dispatch import (
     own_calls,
 )
 from torch_embers.oracles.finding import Finding
+from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named, plan_of, shared_with
-from torch_embers.oracles.rules import Rules
 
 ALSO = ", the same as "
 """What stands in the words of a destination before the name of the argument that it is as well."""
@@ -91,7 +91,7 @@ class LayoutOracle(SampledMode):
         super().__init__(every)
         if every < 1:
             raise ValueError("every must be at least 1, not %d" % every)
-        self.rules = Rules(rules)
+        self.rules = OracleRules(rules)
         self.ops = frozenset(ops)
         self.on_finding = on_finding
         self.reproduce = reproduce
@@ -215,7 +215,7 @@ class LayoutOracle(SampledMode):
         if key in self._known or len(self.findings) >= self.rules.findings:
             return
         self._known.add(key)
-        made = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else reproducer.Repeat()
+        case = reproducer.write(func, plan, origin, problem, self.rules) if self.reproduce else ""
         shown = [pair for pair in described if not pair[1].startswith("dense") or ALSO in pair[1]] or list(described)
         finding = Finding(
             oracle="layout",
@@ -230,8 +230,7 @@ class LayoutOracle(SampledMode):
             difference=problem.difference,
             line=line,
             source=source,
-            reproducer=made.case,
-            short=made.short,
+            reproducer=case,
         )
         self.findings.append(finding)
 

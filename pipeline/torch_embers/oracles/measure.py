@@ -165,6 +165,49 @@ def steps(n: int) -> float:
     return max(float(n), (n / LIMIT) ** 2)
 
 
+class Truth:
+    """What a function gives in fp64, and what honest fp32 makes of it.
+
+    Args:
+        run: the function, in plain PyTorch.
+        inputs: its arguments.
+        gradients: whether gradients are wanted, too.
+
+    Attributes:
+        exact: results and gradients in fp64.
+        honest: the same in fp32.
+        count: how many terms can flow into an element.
+    """
+
+    def __init__(self, run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool) -> None:
+        self._run, self._gradients = run, gradients
+        self._wide = tuple(numerics.in_precision(list(inputs), torch.float64))
+        self.exact = outputs_of(run, self._wide, gradients)
+        self.honest = outputs_of(run, tuple(numerics.in_precision(list(inputs), torch.float32)), gradients)
+        self.count = numerics.terms(list(inputs))
+
+    def places(self, got: Outputs) -> List[str]:
+        """Results that can be judged."""
+        return [place for place, tensor in got.items() if place in self.exact and tensor.dtype in numerics.CHECKED]
+
+    def excess(self, got: Outputs) -> float:
+        """Largest error of all results in units of the honest one."""
+        judged = [
+            judge(got[place], self.exact[place], count=self.count, honest=self.honest[place])
+            for place in self.places(got)
+        ]
+        return max([0.0, *(one.excess for one in judged)])
+
+    def moves(self, place: str, rounding: float) -> torch.Tensor:
+        """How far each element of a result moves when the inputs move by one rounding."""
+        return numerics.sensitivity_of(
+            lambda inputs: outputs_of(self._run, inputs, self._gradients)[place],
+            self._wide,
+            [numerics.comparable(self.exact[place])],
+            rounding,
+        )[0]
+
+
 def compare(
     candidate: Callable[..., Any],
     reference: Callable[..., Any],
@@ -180,43 +223,35 @@ def compare(
         UnusableReferenceError: the reference does not compute in fp64, or returns nothing that the candidate returns.
     """
     got = outputs_of(candidate, inputs, gradients)
-    wide = tuple(numerics.in_precision(list(inputs), torch.float64))
-    narrow = tuple(numerics.in_precision(list(inputs), torch.float32))
-    exact, honest = outputs_of(reference, wide, gradients), outputs_of(reference, narrow, gradients)
+    truth = Truth(reference, inputs, gradients)
+    exact = truth.exact
     low = [p for p, t in exact.items() if t.is_floating_point() and t.dtype is not torch.float64]
     if low:
         raise UnusableReferenceError(
             "the reference computes its %s in %s when its inputs are fp64; let it keep the type of its inputs"
             % (low[0], exact[low[0]].dtype)
         )
-    places = [p for p, t in got.items() if t.dtype in numerics.CHECKED and p in exact]
+    places = truth.places(got)
     if not places:
         raise UnusableReferenceError("candidate and reference have no floating result below fp64 in common")
     found = []
     for place in places:
         result = got[place]
-        fair = numerics.comparable(honest[place].to(result.dtype))
-        judgement = judge(result, exact[place], count=steps(n), honest=honest[place])
+        fair = numerics.comparable(truth.honest[place].to(result.dtype))
+        judgement = judge(result, exact[place], count=steps(n), honest=truth.honest[place])
         one = Comparison(place, result, numerics.comparable(exact[place]), fair, judgement, counts, n)
         suspect = judgement.excess < float("inf") and max(judgement.excess, one.rough_excess()) > _SUSPECT
-        found.append(_second_look(reference, wide, gradients, one, exact[place]) if suspect else one)
+        found.append(_second_look(truth, one) if suspect else one)
     return found
 
 
-def _second_look(
-    reference: Callable[..., Any], wide: Tuple[Any, ...], gradients: bool, rough: Comparison, exact: torch.Tensor
-) -> Comparison:
+def _second_look(truth: Truth, rough: Comparison) -> Comparison:
     """Judge with the condition of the problem: where terms cancel, honest implementations differ, too."""
-    result, honest = rough.result, rough.honest
-
-    def moves(rounding: float) -> torch.Tensor:
-        return numerics.sensitivity_of(
-            lambda inputs: outputs_of(reference, inputs, gradients)[rough.place], wide, [rough.reference], rounding
-        )[0]
-
-    moved = moves(numerics.FP32_ROUNDING)
+    result, honest, exact = rough.result, rough.honest, truth.exact[rough.place]
+    moved = truth.moves(rough.place, numerics.FP32_ROUNDING)
     fine = judge(result, exact, count=steps(rough.n), honest=honest, sensitivity=moved)
     if not fine.refusal and fine.excess > LIMIT and result.dtype in numerics.LOW_PRECISION:
-        coarse = judge(result, exact, honest=honest, sensitivity=moves(torch.finfo(result.dtype).eps / 2))
+        moved_more = truth.moves(rough.place, torch.finfo(result.dtype).eps / 2)
+        coarse = judge(result, exact, honest=honest, sensitivity=moved_more)
         fine = dataclasses.replace(fine, lossy=bool(coarse.refusal) or coarse.excess <= LOSSY)
     return dataclasses.replace(rough, judgement=fine, moved=moved)

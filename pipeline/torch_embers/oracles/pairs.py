@@ -12,7 +12,7 @@ import torch
 
 from torch_embers.oracles import numerics
 from torch_embers.oracles.finding import Finding
-from torch_embers.oracles.measure import Outputs, outputs_of
+from torch_embers.oracles.measure import Outputs, Truth
 from torch_embers.oracles.precision import LIMIT, LOSSY, Judgement, judge
 
 
@@ -20,48 +20,25 @@ class CannotCompareError(RuntimeError):
     """The machine or build cannot compare; the message says why."""
 
 
-class Truth:
-    """What a function gives in fp64 on the CPU, and how an honest implementation errs.
+def truth_of(run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool) -> Truth:
+    """The truth on the CPU, wherever the inputs lie."""
+    at_home = numerics.map_tensors(lambda x: x.cpu() if isinstance(x, torch.Tensor) else x, list(inputs))
+    return Truth(run, tuple(at_home), gradients)
 
-    Args:
-        run: the function.
-        inputs: its arguments.
-        gradients: whether gradients are wanted, too.
-    """
 
-    def __init__(self, run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool) -> None:
-        self._run, self._gradients = run, gradients
-        at_home = numerics.map_tensors(lambda x: x.cpu() if isinstance(x, torch.Tensor) else x, list(inputs))
-        self._wide = tuple(numerics.in_precision(at_home, torch.float64))
-        self._exact = outputs_of(run, self._wide, gradients)
-        self._honest = outputs_of(run, tuple(numerics.in_precision(at_home, torch.float32)), gradients)
-        self._count = numerics.terms(at_home)
-
-    def judged(self, place: str, result: torch.Tensor) -> Judgement:
-        """One result against the truth; rounded intermediate results are marked as such."""
-        exact, honest = self._exact[place], self._honest[place]
-        judgement = judge(result, exact, count=self._count, honest=honest)
-        if not LIMIT < judgement.excess < float("inf"):
-            return judgement
-        fine = judge(
-            result, exact, count=self._count, honest=honest, sensitivity=self._moves(place, numerics.FP32_ROUNDING)
-        )
-        if fine.excess <= LIMIT or result.dtype not in numerics.LOW_PRECISION:
-            return fine
-        coarse = judge(result, exact, honest=honest, sensitivity=self._moves(place, torch.finfo(result.dtype).eps / 2))
-        return fine if coarse.excess > LOSSY and not coarse.refusal else Judgement(0.0, fine.difference, lossy=True)
-
-    def places(self, outputs: Outputs) -> List[str]:
-        """Results that can be judged."""
-        return [p for p, t in outputs.items() if p in self._exact and t.dtype in numerics.CHECKED]
-
-    def _moves(self, place: str, rounding: float) -> torch.Tensor:
-        return numerics.sensitivity_of(
-            lambda inputs: outputs_of(self._run, inputs, self._gradients)[place],
-            self._wide,
-            [numerics.comparable(self._exact[place])],
-            rounding,
-        )[0]
+def judged(truth: Truth, place: str, result: torch.Tensor) -> Judgement:
+    """One result against the truth; rounded intermediate results are marked as such."""
+    exact, honest = truth.exact[place], truth.honest[place]
+    judgement = judge(result, exact, count=truth.count, honest=honest)
+    if not LIMIT < judgement.excess < float("inf"):
+        return judgement
+    moved = truth.moves(place, numerics.FP32_ROUNDING)
+    fine = judge(result, exact, count=truth.count, honest=honest, sensitivity=moved)
+    if fine.excess <= LIMIT or result.dtype not in numerics.LOW_PRECISION:
+        return fine
+    moved = truth.moves(place, torch.finfo(result.dtype).eps / 2)
+    coarse = judge(result, exact, honest=honest, sensitivity=moved)
+    return fine if coarse.excess > LOSSY and not coarse.refusal else Judgement(0.0, fine.difference, lossy=True)
 
 
 def differing(
@@ -80,9 +57,9 @@ def differing(
     for place in truth.places(suspect):
         if place not in trusted:
             continue
-        here, there = truth.judged(place, trusted[place]), truth.judged(place, suspect[place])
+        here, there = judged(truth, place, trusted[place]), judged(truth, place, suspect[place])
         both = ((first, here), (second, there))
-        wrong = [name for name, judged in both if judged.excess > LIMIT and not judged.refusal]
+        wrong = [name for name, one in both if one.excess > LIMIT and not one.refusal]
         if len(wrong) != 1:
             continue  # both right; or both wrong, which the precision oracle reports
         worst = (here if wrong == [first] else there).difference

@@ -13,7 +13,7 @@ from torch_embers.oracles.compare import HONEST, REFUSED, WRONG, Reference, comp
 
 if TYPE_CHECKING:
     from torch_embers.oracles.finding import Difference
-    from torch_embers.oracles.rules import Rules, Skip
+    from torch_embers.oracles.oracle_rules import OracleRules, Skip
 
 CHANGED = "was changed though it is not written to"
 DRAWS = 3
@@ -79,7 +79,7 @@ class Examined:
     honest: int = 0
 
 
-def plan_of(func: Any, rules: Rules) -> Plan:
+def plan_of(func: Any, rules: OracleRules) -> Plan:
     """Read an operator's schema and the rules for it."""
     schema = func._schema  # noqa: SLF001 - the only place that says what an operator writes to
     op = schema.name.replace("::", ".")
@@ -218,7 +218,7 @@ def _identical(one: Any, other: Any) -> bool:
 
 
 def examine(
-    func: Callable[..., Any], plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any], rules: Rules
+    func: Callable[..., Any], plan: Plan, args: Sequence[Any], kwargs: Dict[str, Any], rules: OracleRules
 ) -> Examined:
     """Call ``func`` as asked, and once more on dense copies, and compare.
 
@@ -259,7 +259,7 @@ def _called(
     plan: Plan,
     args: Sequence[Any],
     kwargs: Dict[str, Any],
-    rules: Rules,
+    rules: OracleRules,
     tensors: Sequence[Tuple[str, Any]],
     why: str,
 ) -> Examined:
@@ -285,7 +285,7 @@ def _compare_all(
     done: Examined,
     func: Callable[..., Any],
     plan: Plan,
-    rules: Rules,
+    rules: OracleRules,
     pairs: Sequence[Tuple[str, Any, Any]],
     again: Any,
     before: Tuple[Any, Any],
@@ -408,7 +408,7 @@ def double(value: Any) -> Any:
 def _compare_one(
     done: Examined,
     plan: Plan,
-    rules: Rules,
+    rules: OracleRules,
     place: str,
     got: Any,
     twin: Any,

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optiona
 
 import torch
 
-from torch_embers.oracles import layouts, short
+from torch_embers.oracles import layouts
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
-    from torch_embers.oracles.rules import Rules
+    from torch_embers.oracles.oracle_rules import OracleRules
 
+FAULT = "observed = [~part if part.dtype is part.bool().dtype else part + 1 for part in observed]"
+"""What the case file injects."""
 MARGIN = 16
 """Elements behind the last one of a rebuilt tensor: where a write outside would go."""
 
@@ -48,18 +50,6 @@ def laid_of(tensor: Any) -> Laid:
     return Laid(
         tuple(tensor.size()), tuple(tensor.stride()), tensor.storage_offset(), values, tensor.is_conj(), tensor.is_neg()
     )
-
-
-class Repeat(NamedTuple):
-    """One call, repeated on its own.
-
-    Attributes:
-        case: text of a case file; empty where the call cannot be repeated or is too large to be written.
-        short: the same fault in a few lines, see ``short``; empty where it does not show in them.
-    """
-
-    case: str = ""
-    short: str = ""
 
 
 class Origin:
@@ -108,7 +98,7 @@ Arguments = Tuple[Any, Any]
 class Shrinker:
     """Makes the arguments of a failing call smaller: fewer elements, plainer values, plainer layouts of the others."""
 
-    def __init__(self, func: Callable[..., Any], plan: Plan, severity: str, rules: Rules) -> None:
+    def __init__(self, func: Callable[..., Any], plan: Plan, severity: str, rules: OracleRules) -> None:
         self.func, self.plan, self.severity, self.rules = func, plan, severity, rules
         self.left = rules.shrink
         self.resizes: Optional[bool] = None
@@ -227,8 +217,8 @@ def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
     return [laid[:3] for laid in _all(list(arguments))]
 
 
-def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules, call: str = "") -> Repeat:
-    """A case file, and a script of a few lines.
+def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: OracleRules, call: str = "") -> str:
+    """The text of a case file; empty where the call cannot be repeated or is too large to be written.
 
     Args:
         func: what is called.
@@ -240,18 +230,12 @@ def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: Rules,
     """
     shrinker = Shrinker(func, plan, problem.severity, rules)
     arguments = shrinker.shrink((origin.args, origin.kwargs))
-    if arguments is None:
-        return Repeat()
-    if any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
-        return Repeat()
+    if arguments is None or any(laid.values.numel() > rules.reproducer for laid in _all(list(arguments))):
+        return ""
     try:
-        case = case_text(plan, arguments, problem, call)
+        return case_text(plan, arguments, problem, rules, call)
     except ValueError:
-        return Repeat()
-    if origin.device != "cpu":  # the text names no device
-        return Repeat(case)
-    called = short.Called(call or source_of(plan), *arguments, plan.names, plan.written, literal)
-    return Repeat(case, short.write(called, problem.severity))
+        return ""
 
 
 def source_of(plan: Plan) -> str:
@@ -260,43 +244,30 @@ def source_of(plan: Plan) -> str:
     return "torch.ops.%s.%s.%s" % (namespace, name, plan.overload or "default")
 
 
-def case_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
-    """A standalone case file for one call.
+def case_text(plan: Plan, arguments: Arguments, problem: Problem, rules: OracleRules, call: str = "") -> str:
+    """A standalone case file for one call; one that ends the process is made in a child.
 
     Raises:
         ValueError: an argument has no text.
     """
-    fault = "observed = [~part if part.dtype is part.bool().dtype else part + 1 for part in observed]"
-    return _filled(START + COMPARED + END, plan, arguments, problem, call, fault)
-
-
-def fatal_text(plan: Plan, arguments: Arguments, problem: Problem, call: str = "") -> str:
-    """A standalone case file for one call that ends the process, which it makes in a child.
-
-    Raises:
-        ValueError: an argument has no text.
-    """
-    text = _filled(START + DIES + END, plan, arguments, problem, call, "os.abort()")
-    return text.replace('signature = "mismatch"', 'signature = "signal"')
-
-
-def _filled(template: str, plan: Plan, arguments: Arguments, problem: Problem, call: str, fault: str) -> str:
     args = ", ".join(literal(value) for value in arguments[0])
     kwargs = ", ".join("%s=%s" % (name, literal(value)) for name, value in arguments[1].items())
-    given = ", ".join(part for part in (args, kwargs) if part)
     written = [place for place, name in enumerate(plan.names[: len(arguments[0])]) if name in plan.written]
     keys = [name for name in arguments[1] if name in plan.written]
     seen = problem.message if problem.severity != "wrong_value" else "%s differs" % problem.place
-    return template.format(
+    dies = problem.severity == "crash"
+    text = rules.case_file["frame"].format(
         sentence="Calls %s on tensors that are not dense, and on dense copies. The results must agree; %s."
         % (plan.op, seen),
         call=call or source_of(plan),
-        gradients=GRADIENTS if call.startswith("gradients(") else "",
-        given=given,
+        gradients=rules.case_file["gradients"] if call.startswith("gradients(") else "",
+        given=", ".join(part for part in (args, kwargs) if part),
         written=repr(written),
         keys=repr(keys),
-        fault=fault,
+        fault="os.abort()" if dies else FAULT,
+        check=rules.case_file["dies" if dies else "compared"],
     )
+    return text.replace('signature = "mismatch"', 'signature = "signal"') if dies else text
 
 
 def literal(value: Any) -> str:
@@ -332,155 +303,3 @@ def _laid_literal(laid: Laid) -> str:
     values = values.replace("nan", "float('nan')").replace("inf", "float('inf')") if values != "count" else repr(values)
     flags = "".join(", %s=True" % name for name in ("conjugated", "negated") if getattr(laid, name))
     return "laid(%s, %s, %s, %d, %s%s)" % (values, laid.values.dtype, laid.size, laid.offset, laid.stride, flags)
-
-
-GRADIENTS = """
-    def gradients(function):
-        def run(*args, embers_weights, **kwargs):
-            leaves = []
-
-            def leaf(value):
-                if isinstance(value, (list, tuple)):
-                    return type(value)([leaf(part) for part in value])
-                if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
-                    leaves.append(value.detach().requires_grad_())
-                    return leaves[-1]
-                return value
-
-            result = function(*[leaf(value) for value in args], **{key: leaf(value) for key, value in kwargs.items()})
-            results = list(result) if isinstance(result, (list, tuple)) else [result]
-            results = [r for r in results if r.is_floating_point() or r.is_complex()]
-            pairs = [(r, w) for r, w in zip(results, embers_weights) if r.requires_grad]
-            grads = torch.autograd.grad([r for r, _ in pairs], leaves, [w for _, w in pairs], allow_unused=True)
-            return [grad for grad in grads if grad is not None]
-
-        return run
-"""
-
-START = '''# /// script
-# dependencies = ["torch"]
-# [tool.embers]
-# issues = []
-# bug_type = "memory"
-# memory_type = "non_contiguous"
-# consequence = "silent_correctness"
-# requires = ["cpu"]
-# known_bad = []
-# signature = "mismatch"
-# oracle = "self"
-# ///
-"""{sentence}"""
-
-import os
-import sys
-
-WRITTEN, KEYS = {written}, {keys}
-
-
-def spoil(observed):
-    """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
-    if os.environ.get("EMBERS_PLANT") == "1":
-        {fault}
-    return observed
-
-
-def main():
-    """Return (exit code, what was seen): 0 behaves right, 1 the declared bug is there, 125 cannot be tested here."""
-    import torch
-{gradients}
-    def make(mode):
-        rooms = []
-
-        def laid(values, dtype, size, offset, stride, conjugated=False, negated=False):
-            if values == "count":
-                count = 1
-                for length in size:
-                    count *= length
-                values = [number % 8 for number in range(1, count + 1)]
-            data = torch.tensor(values, dtype=dtype).reshape(size)
-            if mode == "double" and (data.is_floating_point() or data.is_complex()):
-                data = data.to(torch.complex128 if data.is_complex() else torch.float64)
-            if mode != "strided":
-                rooms.append(None)
-                return data
-            reach = sum((length - 1) * step for length, step in zip(size, stride))
-            real = data.is_floating_point() or data.is_complex()
-            room = torch.full((offset + reach + 17,), 77 if real else 1).to(data.dtype)
-            view = room.as_strided(size, stride, offset)
-            places = torch.arange(len(room)).as_strided(size, stride, offset).flatten()
-            data = data.conj().resolve_conj() if conjugated else -data if negated else data
-            room[places] = data.flatten()
-            around = torch.ones(len(room), dtype=torch.bool)
-            around[places] = False
-            rooms.append((room, around, room.clone()))
-            return view.conj() if conjugated else torch._neg_view(view) if negated else view
-
-        def call(*args, **kwargs):
-            result = {call}(*args, **kwargs)
-            results = list(result) if isinstance(result, (list, tuple)) else [result]
-            results += [args[place] for place in WRITTEN] + [kwargs[key] for key in KEYS]
-            flat = []
-            for value in results:
-                flat += list(value) if isinstance(value, (list, tuple)) else [value]
-            around = [room for room in rooms if room is not None and (room[0] != room[2])[room[1]].any()]
-            return [value.clone() for value in flat if isinstance(value, torch.Tensor)], len(around)
-
-        return call({given})
-'''
-
-DIES = """
-    child = os.fork()
-    if not child:
-        try:
-            make("strided")
-        finally:
-            spoil(None)
-            os._exit(0)
-    _, status = os.waitpid(child, 0)
-    if os.WIFSIGNALED(status):
-        return 1, "the process ended by signal %d" % os.WTERMSIG(status)
-    return 0, "the process goes on"
-"""
-
-COMPARED = """
-    got, around = make("strided")
-    dense, _ = make("dense")
-    try:
-        truth, _ = make("double")
-    except Exception:
-        truth = dense
-    got = spoil(got)
-    if around:
-        return 1, "memory outside a tensor was changed"
-    worst = 0.0
-    for one, other, true in zip(got, dense, truth):
-        if one.shape != other.shape:
-            return 1, "shape %s instead of %s" % (list(one.shape), list(other.shape))
-        if not (one.is_floating_point() or one.is_complex()):
-            worst = max(worst, float((one != other).any()))
-            continue
-        wide = torch.complex128 if one.is_complex() else torch.float64
-        one, other, true = one.to(wide), other.to(wide), true.to(wide)
-        unit = torch.finfo(dense[0].dtype).eps if dense[0].is_floating_point() else 1e-6
-        size = float(true.abs().max()) if true.numel() else 0.0
-        honest = max(float((other - true).abs().max()) if true.numel() else 0.0, 8 * unit * size)
-        if honest > 0.01 * size and size:
-            return 125, "the workaround path fails too: dense copies are off by %g" % honest
-        error = float((one - true).abs().max()) if true.numel() else 0.0
-        if error > 8 * honest or error != error:
-            worst = max(worst, error if error == error else float("inf"))
-    if worst:
-        return 1, "off by %g where dense copies are right" % worst
-    return 0, "the same as on dense copies"
-"""
-
-END = """
-
-if __name__ == "__main__":
-    try:
-        code, seen = main()
-    except Exception as error:
-        code, seen = 125, "cannot be tested here: %s: %s" % (type(error).__name__, str(error).partition("\\n")[0])
-    print(seen)
-    sys.exit(code)
-"""

@@ -17,8 +17,8 @@ import torch
 
 from torch_embers.oracles import chance, skip_list, skip_tests
 from torch_embers.oracles.cells import pack
+from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.repeat import tensors_in
-from torch_embers.oracles.rules import Rules
 from torch_embers.oracles.skip_list import FAILS, NOTHING, PASSES, UNDECIDED
 from torch_embers.oracles.skip_tests import DIFFERS, RIGHT, Given
 from torch_embers.oracles.sweep import LARGEST
@@ -130,7 +130,7 @@ def main(options: Mapping[str, Any]) -> None:
     torch.set_warn_always(True)
     warnings.simplefilter("ignore")
     ops = {skip_list.full_name(op.name, op.variant_test_name): op for op in op_db}
-    rules = Rules(options["rules"])
+    rules = OracleRules(options["rules"])
     for number, entry in enumerate(options["entries"]):
         signal.setitimer(signal.ITIMER_PROF, options["limits"]["seconds"])  # ends what does not come back
         row = decide(ops[entry["op"]], entry, rules, options["limits"])
@@ -138,7 +138,7 @@ def main(options: Mapping[str, Any]) -> None:
     signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def decide(op: Any, entry: Mapping[str, Any], rules: Rules, limits: Mapping[str, Any]) -> Dict[str, Any]:
+def decide(op: Any, entry: Mapping[str, Any], rules: OracleRules, limits: Mapping[str, Any]) -> Dict[str, Any]:
     """The state of an entry: state, k right of n answers, and what the first wrong one was."""
     test = TESTS[entry["test"]]
     rule = rules.skip("aten." + op.name)
@@ -179,7 +179,7 @@ def state(said: Sequence[str], undecided: str = "") -> Dict[str, Any]:
     return {"state": reached, "k": len(said) - len(wrong), "n": len(said), "what": what[:80]}
 
 
-def answers(op: Any, test: Test, dtypes: Sequence[Any], limits: Mapping[str, Any], rules: Rules) -> Iterator[str]:
+def answers(op: Any, test: Test, dtypes: Sequence[Any], limits: Mapping[str, Any], rules: OracleRules) -> Iterator[str]:
     """What an oracle says of the samples of an operator, seed by seed."""
     for dtype in dtypes:
         gradient = test.gradient and op.supports_autograd and dtype in op.supported_backward_dtypes("cpu")

@@ -10,13 +10,13 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 import torch
 
-from torch_embers.oracles import cells, chance, guesses, kernels, lattice, layouts, malformed, reproducer
-from torch_embers.oracles.cells import DOUBLE, GRADIENTS, MALFORMED, MODES, Cell, Skipped, Tally
+from torch_embers.oracles import cells, chance, guesses, kernels, lattice, layouts, reproducer
+from torch_embers.oracles.cells import MODES, Cell, Skipped, Tally
 from torch_embers.oracles.compare import same
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.gradients import WEIGHTS, counted, gradients, real_results
+from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.repeat import Plan, Problem, examine, mapped, named, plan_of, tensors_in
-from torch_embers.oracles.rules import Rules
 
 ERRORS = (RuntimeError, TypeError, ValueError, NotImplementedError, LookupError, AttributeError, AssertionError)
 LARGEST = 20000
@@ -77,7 +77,7 @@ class Sweep:
         others: Sequence[str] = (),
     ) -> None:
         self.op, self.name, self.dtype, self.bounds = op, name, dtype, bounds
-        self.rules = Rules(rules)
+        self.rules = OracleRules(rules)
         self.skip = Skipped(skip)
         self.deadline = time.process_time() + bounds.seconds
         self.others = frozenset(others) - {op.name}
@@ -98,7 +98,7 @@ class Sweep:
             samples = list(self._chosen())
             for sample in samples if self._meaningful(self.op.name) else ():
                 self._one(sample)
-            if {"kernels", MALFORMED} & set(self.bounds.modes):
+            if "kernels" in self.bounds.modes:
                 self._kernels(samples)
         return {
             "op": self.name,
@@ -166,9 +166,8 @@ class Sweep:
         if "forward" in self.bounds.modes:
             plan = self._plan("forward", args)
             self._arguments(Call(self.op, plan, drawn), args, kwargs, None if drawn else first)
-        for mode in GRADIENTS:
-            if mode in self.bounds.modes:
-                self._backward(mode, args, kwargs, first, drawn)
+        if "backward" in self.bounds.modes:
+            self._backward(args, kwargs, first, drawn)
         if "inplace" in self.bounds.modes:
             self._inplace(args, kwargs, drawn)
         if "out" in self.bounds.modes:
@@ -179,23 +178,22 @@ class Sweep:
         ties = self.rules.ties("aten." + self.op.name)
         return Plan(self.name, mode, names=names, written=written, may_alias=True, ties=ties)
 
-    def _backward(self, mode: str, args: Any, kwargs: Any, first: List[Any], drawn: bool) -> None:
-        results, twice = real_results(first), mode == DOUBLE
+    def _backward(self, args: Any, kwargs: Any, first: List[Any], drawn: bool) -> None:
+        results = real_results(first)
         floating = self.dtype.is_floating_point or self.dtype.is_complex
-        supported = self.op.supports_autograd and (not twice or getattr(self.op, "supports_gradgrad", False))
-        if not (supported and floating and results):
-            self.tally.skipped["no gradient of the gradient" if twice else "no gradient"] += 1
+        if not (self.op.supports_autograd and floating and results):
+            self.tally.skipped["no gradient"] += 1
             return
-        run = gradients(chance.seeded(self.op) if drawn else self.op, twice)
+        run = gradients(chance.seeded(self.op) if drawn else self.op)
         kwargs = dict(kwargs, **{WEIGHTS: [counted(tensor) for tensor in results]})
-        if not self._goes_on(Cell(mode, self.name, "all", "dense")):
+        if not self._goes_on(Cell("backward", self.name, "all", "dense")):
             return
         try:
             expected = tensors_in(run(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense)))
         except ERRORS:
             self.tally.skipped["gradient is refused"] += 1
             return
-        plan = self._plan(mode, args)
+        plan = self._plan("backward", args)
         self._arguments(Call(run, plan, drawn), args, kwargs, None if drawn else expected)
 
     def _inplace(self, args: Any, kwargs: Any, drawn: bool) -> None:
@@ -235,7 +233,7 @@ class Sweep:
         for which, layout, changed in lattice.variations(tensors_in([args, kwargs])):
             new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
             cell = Cell(call.plan.overload, self.name, which, layout)
-            if layout in lattice.SHARED and call.plan.ties and call.plan.overload in GRADIENTS:
+            if layout in lattice.SHARED and call.plan.ties and call.plan.overload == "backward":
                 self.tally.skipped["the gradient may go to any of equal values"] += 1
                 continue
             other_values = layout in lattice.SHARED
@@ -262,10 +260,7 @@ class Sweep:
         """Operators of the dispatcher through layouts."""
         for calls in found.values():
             for func, args, kwargs in calls:
-                if "kernels" in self.bounds.modes:
-                    self._kernel(func, args, kwargs)
-            if MALFORMED in self.bounds.modes:
-                self._malformed(*calls[0])
+                self._kernel(func, args, kwargs)
 
     def _kernel(self, func: Any, args: Any, kwargs: Any) -> None:
         plan = plan_of(func, self.rules)
@@ -307,31 +302,6 @@ class Sweep:
                 rest, named_rest = mapped([args[1:], kwargs], lattice.dense)
                 cell = Cell("kernels", str(form), "destination", layout)
                 self._cell(cell, call._replace(run=form, plan=plan), [made, *rest], named_rest, None)
-
-    def _malformed(self, func: Any, args: Any, kwargs: Any) -> None:
-        """A call with arguments that make no sense."""
-        name = "torch.ops." + str(func)
-        plan = plan_of(func, self.rules)
-        tried, deaths = malformed.deaths(func, name, args, kwargs)
-        for one, how in tried:
-            what = {malformed.REFUSED: "refused", malformed.ACCEPTED: "tested"}.get(how, "died")
-            self.tally.add(Cell(MALFORMED, str(func), one.argument, one.kind), what)
-        for death in deaths:
-            end = death.ended if death.ended == malformed.ENDLESS else "the process ended: " + death.ended
-            said = "%s, %s of %s: %s" % (func, death.kind, death.argument, end)
-            line = "import torch\n\n%s\n" % death.line if death.line else ""
-            self.findings.append(
-                Finding(
-                    "layout",
-                    plan.op,
-                    MALFORMED,
-                    "crash",
-                    said,
-                    place=death.kind,
-                    device=self.bounds.device,
-                    reproducer=line,
-                )
-            )
 
     def _goes_on(self, cell: Cell) -> bool:
         """Whether a call is made; then it is announced."""
@@ -378,17 +348,17 @@ class Sweep:
         self, cell: Cell, call: Call, origin: reproducer.Origin, problem: Problem, args: Any, kwargs: Any
     ) -> None:
         plan, severity = call.plan, problem.severity
-        if cell.mode in GRADIENTS and severity == "wrong_value":
+        if cell.mode == "backward" and severity == "wrong_value":
             severity = "wrong_gradient"
         key = (plan.op, plan.overload or cell.mode, severity, problem.place, cell.layout)
         if key in self.known or len(self.known) >= FINDINGS:
             return
         first = not any(old[:3] == key[:3] for old in self.known)
         self.known.add(key)
-        made = reproducer.Repeat()
+        case = ""
         source = self.text(cell.mode, call.run)
         if first and source is not None and not call.drawn:
-            made = reproducer.write(call.run, plan, origin, problem, self.rules, source)
+            case = reproducer.write(call.run, plan, origin, problem, self.rules, source)
         place = "%s %s" % (cell.layout, cell.argument)
         self.findings.append(
             Finding(
@@ -402,8 +372,7 @@ class Sweep:
                 device=self.bounds.device,
                 place=problem.place,
                 difference=problem.difference,
-                reproducer=made.case,
-                short=made.short,
+                reproducer=case,
             )
         )
 
@@ -413,7 +382,7 @@ class Sweep:
         origin = reproducer.Origin(args, kwargs, call.plan)
         problem = Problem("crash", cell.argument, "the process ends by a signal")
         try:
-            return reproducer.fatal_text(call.plan, (origin.args, origin.kwargs), problem, source or "")
+            return reproducer.case_text(call.plan, (origin.args, origin.kwargs), problem, self.rules, source or "")
         except ValueError:
             return ""
 
@@ -422,8 +391,6 @@ class Sweep:
         name = self.op.name
         if mode == "kernels":
             return ""
-        if mode == DOUBLE:
-            return None
         if mode == "inplace":
             return "torch.Tensor.%s" % call.__name__
         path = name if name.startswith(("nn.", "linalg.", "special.", "fft.", "masked.")) else name.partition(".")[0]

@@ -12,9 +12,10 @@ import json
 import math
 import random
 import statistics
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from torch_embers.oracles import bounded, counters
 from torch_embers.oracles.finding import Finding
@@ -26,7 +27,8 @@ MARGIN = 0.05
 """A ratio closer to 1 is no finding, however narrow its interval: processes differ by the layout of their memory."""
 RESAMPLES = 2000
 _CONFIDENCE = 0.95
-_MARK = "embers-seconds "
+MARK = "embers-seconds "
+"""What a line of a timed program begins with that says something; the rest is JSON."""
 _HARNESS = (
     Path(counters.__file__).read_text(encoding="utf-8")
     + """
@@ -46,15 +48,22 @@ spent, after = time.perf_counter() - start, counting.read()
 print()
 print(%r + json.dumps([spent, {name: after[name] - before[name] for name in after}]))
 """
-    % _MARK
+    % MARK
 )
 
 
 class Sample(NamedTuple):
-    """One process: its seconds, and what the counters of the machine say of them."""
+    """One process.
+
+    Attributes:
+        seconds: that it took.
+        counted: what the counters of the machine say of them.
+        otherwise: of a case that times itself, seconds of its workaround.
+    """
 
     seconds: float
     counted: Dict[str, float]
+    otherwise: Optional[float] = None
 
 
 class TimingError(RuntimeError):
@@ -183,11 +192,33 @@ def sample(python: str, script: str, arguments: Sequence[str], timeout: float) -
     Raises:
         TimingError: it failed, or ran too long.
     """
-    done = bounded.run([python, "-c", _HARNESS, script, *arguments], timeout)
+    told, why = ask([python, "-c", _HARNESS, script, *arguments], timeout)
+    if why:
+        raise TimingError("%s failed on %s: %s" % (script, python, why))
+    return Sample(*told[-1])
+
+
+def ask(
+    command: Sequence[str], timeout: float, text: str = "", env: Optional[Mapping[str, str]] = None
+) -> Tuple[List[Any], str]:
+    """Run a program that times something: what it said behind the mark, and why it did not end well, if it did not.
+
+    Args:
+        command: program and arguments.
+        timeout: seconds.
+        text: what it reads from its standard input.
+        env: its environment; None for this one.
+    """
+    try:
+        done = bounded.run(command, timeout, text, env)
+    except OSError as error:  # the build went while others were timed
+        return [], "%s: %s" % (command[0], error.strerror or error)
+    told = []
+    for line in done.out.splitlines():
+        if line.startswith(MARK):
+            with suppress(ValueError):
+                told.append(json.loads(line[len(MARK) :]))
     if done.code is None:
-        raise TimingError("%s ran longer than %g s on %s" % (script, timeout, python))
-    told = [line for line in done.out.splitlines() if line.startswith(_MARK)]
-    if done.code or not told:
-        last = (done.err.strip().splitlines() or ["exit status %d" % done.code])[-1]
-        raise TimingError("%s failed on %s: %s" % (script, python, last[:200]))
-    return Sample(*json.loads(told[-1][len(_MARK) :]))
+        return told, "ran longer than %g s" % timeout
+    last = (done.err.strip().splitlines() or ["exit status %d" % done.code])[-1][:200]
+    return told, last if done.code or not told else ""

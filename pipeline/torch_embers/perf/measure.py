@@ -11,7 +11,6 @@ import itertools
 import json
 import random
 import statistics
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from pydantic import Field
 
 from torch_embers import toml_models
 from torch_embers.errors import InputError
-from torch_embers.oracles import bounded, counters, timing
+from torch_embers.oracles import counters, timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 FILE = "perf.toml"
 CHANGES = ("slower", "faster")
 """Verdicts that tell a change."""
-Answer = timing.Sample | float | str
-"""What a process says of a call: seconds, with or without what was counted, or why there are none."""
+Answer = timing.Sample | str
+"""What a process says of a call, script or case: its times, or why there are none."""
 Rounds = dict[str, list[float]]
 """Seconds by build, in order of rounds."""
 
@@ -109,9 +108,11 @@ class Timed:
 
     Attributes:
         builds: names, oldest first.
-        times: rounds by call, or by the one script.
+        times: rounds by call, by the one script, or by case.
         failed: what could not be timed: (call, build, reason).
+        margin: relative difference that is not called one.
         counted: by call and build, what the counters say of each round, in the order of the rounds.
+        otherwise: by case, rounds of its workaround; empty where no cases were timed.
     """
 
     builds: list[str]
@@ -119,19 +120,53 @@ class Timed:
     failed: list[tuple[str, str, str]]
     margin: float
     counted: dict[str, dict[str, list[Mapping[str, float]]]] = field(default_factory=dict)
+    otherwise: dict[str, Rounds] = field(default_factory=dict)
+
+    def known(self, name: str) -> list[str]:
+        """Builds on which a call, script or case could be timed, oldest first."""
+        return [build for build in self.builds if build in self.times[name]]
+
+    def pairs(self, name: str) -> dict[str, list[tuple[float, float]]]:
+        """By build the seconds of each round of a case and of its workaround."""
+        other = self.otherwise[name]
+        return {build: list(zip(times, other[build], strict=True)) for build, times in self.times[name].items()}
 
     def steps(self) -> list[Step]:
-        """Changes that stayed, the worst slow-down first."""
-        found = [step for name in self.times for step in steps_of(name, self.builds, self.times[name], self.margin)]
+        """Changes that stayed, the worst slow-down first; of a case, changes of the ratio to its workaround."""
+        found = []
+        for name, times in self.times.items():
+            rounds = times
+            if self.otherwise:
+                rounds = {build: [slow / fast for slow, fast in pairs] for build, pairs in self.pairs(name).items()}
+            found += steps_of(name, self.known(name), rounds, self.margin)
         return sorted(found, key=lambda step: -step.report.ratio)
 
+    def report(self, name: str, build: str) -> timing.TimingReport:
+        """A call or script on a build against the oldest build, a case against its workaround on the same build."""
+        times = self.times[name]
+        other = self.otherwise[name][build] if self.otherwise else times[self.known(name)[0]]
+        return timing.judge_times(other, times[build], self.margin)
+
     def rows(self) -> list[dict[str, Any]]:
-        """A row per call and build: median seconds, and the ratio to the oldest build with its interval."""
-        return [
-            row | medians(self.counted.get(name, {}).get(row["build"], ()))
-            for name, rounds in self.times.items()
-            for row in _rows(name, self.builds, rounds, self.margin)
-        ]
+        """A row per call, script or case and build: median seconds, and the ratio of ``report`` with its interval."""
+        return [self._row(name, build) for name in self.times for build in self.known(name)]
+
+    def _row(self, name: str, build: str) -> dict[str, Any]:
+        report = self.report(name, build)
+        first, second = statistics.median(report.first), statistics.median(report.second)
+        compared = {
+            "ratio": report.ratio,
+            "low": report.low,
+            "high": report.high,
+            "verdict": report.verdict,
+            "visible": report.visible,
+        }
+        if self.otherwise:
+            return {"case": name, "build": build, "affected": second, "otherwise": first} | compared
+        if build == self.known(name)[0]:
+            compared["verdict"] = "baseline"
+        counted = medians(self.counted.get(name, {}).get(build, ()))
+        return {"call": name, "build": build, "seconds": second} | compared | counted
 
     def confirmed(self, again: Timed) -> list[Step]:
         """Changes that a second measurement on the same builds shows as well, with the figures of the second."""
@@ -140,7 +175,8 @@ class Timed:
 
     def table(self) -> dict[str, Any]:
         """Everything as plain data, with the seconds of each round, from which all intervals follow."""
-        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed, "rounds": self.times}
+        rounds = {name: self.pairs(name) for name in self.times} if self.otherwise else self.times
+        return {"rows": self.rows(), "steps": self.steps(), "failed": self.failed, "rounds": rounds}
 
 
 def medians(counted: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
@@ -171,7 +207,7 @@ def time_calls(
         here = [call for call in calls if Version(call.needs).release <= version]
         yield from ((call.name, f"needs {call.needs} or newer") for call in calls if call not in here)
         if here:
-            yield from _answers(str(build.python), _script(here, limits), limits.timeout).items()
+            yield from _answers(str(build.python), _script(here, limits), limits.timeout)
 
     return take_turns(builds, rounds, limits.margin, run, progress)
 
@@ -199,7 +235,7 @@ def time_script(
             return
         try:
             yield script.name, timing.sample(str(build.python), str(script), arguments, limits.timeout)
-        except (timing.TimingError, OSError) as error:
+        except timing.TimingError as error:
             failed.add(build.name)
             yield script.name, str(error)
 
@@ -223,9 +259,10 @@ def take_turns(
                 if isinstance(answer, str):
                     broken.setdefault((name, build.name), answer)
                     continue
-                spent, counted = answer if isinstance(answer, timing.Sample) else (answer, {})
-                made.times.setdefault(name, {}).setdefault(build.name, []).append(spent)
-                made.counted.setdefault(name, {}).setdefault(build.name, []).append(counted)
+                made.times.setdefault(name, {}).setdefault(build.name, []).append(answer.seconds)
+                made.counted.setdefault(name, {}).setdefault(build.name, []).append(answer.counted)
+                if answer.otherwise is not None:
+                    made.otherwise.setdefault(name, {}).setdefault(build.name, []).append(answer.otherwise)
             progress.advanced(1)
     for (name, build_name), reason in broken.items():
         made.times.get(name, {}).pop(build_name, None)
@@ -270,49 +307,24 @@ for name, setup, call in json.loads({listed!r}):
             spent = (time.thread_time() - start) / names["count"]
             best = spent if best is None else min(best, spent)
         after, calls = counting.read(), names["count"] * {limits.chunks}
-        print(json.dumps([name, [best, {{key: (after[key] - before[key]) / calls for key in after}}]]))
+        said = [best, {{key: (after[key] - before[key]) / calls for key in after}}]
     except Exception as error:
-        print(json.dumps([name, "%s: %s" % (type(error).__name__, str(error)[:200])]))
+        said = "%s: %s" % (type(error).__name__, str(error)[:200])
+    print("\\n{timing.MARK}" + json.dumps([name, said]))
 """
 
 
-def _answers(python: str, program: str, timeout: float) -> Mapping[str, Answer]:
+def _answers(python: str, program: str, timeout: float) -> Iterator[tuple[str, Answer]]:
     """What one process measured."""
-    try:
-        done = bounded.run([python, "-c", program], timeout)
-    except OSError as error:  # the build went while others were timed
-        return {"all calls": f"{python}: {error.strerror or error}"}
-    answers: dict[str, Answer] = {}
-    for name, answer in told(done.out, 2):
-        match answer:
-            case str():
-                answers[name] = answer
-            case [float() as spent, dict() as counted]:
-                answers[name] = timing.Sample(spent, counted)
-    if (reason := ended_badly(done, timeout)) is not None:
-        answers["all calls"] = reason
-    return answers
+    told, why = timing.ask([python, "-c", program], timeout)
+    for name, answer in told:
+        yield name, answer if isinstance(answer, str) else timing.Sample(*answer)
+    if why:
+        yield "all calls", why
 
 
-def ended_badly(done: bounded.Ended, timeout: float) -> str | None:
-    """Why a process did not end well; None where it did."""
-    if done.code is None:
-        return f"longer than {timeout:g} s"
-    return (done.err.strip().splitlines() or [f"exit status {done.code}"])[-1][:200] if done.code else None
-
-
-def told(output: str, length: int) -> Iterator[list[Any]]:
-    """The lists of this length that a process printed, a line each; torch itself may print lines that look alike."""
-    for line in output.splitlines():
-        with suppress(ValueError):
-            found = json.loads(line)
-            if isinstance(found, list) and len(found) == length and isinstance(found[0], str):
-                yield found
-
-
-def steps_of(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:
+def steps_of(name: str, known: Sequence[str], rounds: Rounds, margin: float) -> list[Step]:
     """Builds at which the times changed for good: this one and all newer ones differ from the one before."""
-    known = [build for build in builds if build in rounds]
     found = []
     for before, since in itertools.pairwise(known):
         newer = known[known.index(since) :]
@@ -324,23 +336,3 @@ def steps_of(name: str, builds: Sequence[str], rounds: Rounds, margin: float) ->
             newest = timing.judge_times(rounds[before], rounds[newer[-1]], margin)
             found.append(Step(name, since, before, newest))
     return found
-
-
-def _rows(name: str, builds: Sequence[str], rounds: Rounds, margin: float) -> list[dict[str, Any]]:
-    known = [build for build in builds if build in rounds]
-    made = []
-    for build in known:
-        report = timing.judge_times(rounds[known[0]], rounds[build], margin)
-        made.append(
-            {
-                "call": name,
-                "build": build,
-                "seconds": statistics.median(rounds[build]),
-                "ratio": report.ratio,
-                "low": report.low,
-                "high": report.high,
-                "verdict": report.verdict if build != known[0] else "baseline",
-                "visible": report.visible,
-            }
-        )
-    return made

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.perf.measure import Timed
-    from torch_embers.perf.timed_cases import TimedCases
 
 MOST = 8
 """Lines of a picture: as many changes, the largest first."""
@@ -53,14 +52,14 @@ def draw(timed: Timed, path: Path) -> tuple[Path, ...]:
         return drawing.save(figure, path.parent, path.stem)
 
 
-def draw_cases(timed: TimedCases, path: Path) -> tuple[Path, ...]:
+def draw_cases(timed: Timed, path: Path) -> tuple[Path, ...]:
     """Write ``path`` as SVG and PNG: for each case how much longer it takes than its workaround, on each build.
 
     Raises:
         InputError: the folder cannot be written to.
     """
     rows = timed.rows()
-    names = list(dict.fromkeys(row["case"] for row in rows))
+    names = list(timed.times)
     height = -(-len(names) // 2)
     with drawing.styled():
         figure, grid = drawing.new(7.2, 1.4 + 1.3 * height, rows=height, columns=2, sharex=True, squeeze=False)
@@ -79,7 +78,7 @@ def draw_cases(timed: TimedCases, path: Path) -> tuple[Path, ...]:
             axes.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
             axes.set_title(names[place], fontsize="x-small")
             axes.set_xticks(range(len(timed.builds)), timed.builds, rotation=90, fontsize="small")
-        count = max(len(pairs) for by_build in timed.pairs.values() for pairs in by_build.values())
+        count = max(len(rounds) for by_build in timed.times.values() for rounds in by_build.values())
         figure.supylabel("time with the bug, workaround = 1 (logarithmic)", fontsize="small")
         drawing.note(
             figure,

@@ -29,13 +29,14 @@ class Skip:
     unless_zero: Tuple[str, ...] = ()
 
 
-class Rules:
+class OracleRules:
     """The rules by operator.
 
     Args:
         data: the parsed file.
 
     Attributes:
+        case_file: texts of the case file that repeats one call.
         unwatched: operators that gradient formulas call in place where no dispatch mode watches.
     """
 
@@ -47,6 +48,7 @@ class Rules:
         self.reproducer = int(limits["reproducer"])
         self.shrink = int(limits["shrink"])
         self.findings = int(limits["findings"])
+        self.case_file: Mapping[str, str] = data["case_file"]
         self._skips: Dict[str, Skip] = {}
         for entry in data["skip"]:
             skip = Skip(

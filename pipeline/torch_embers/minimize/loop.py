@@ -1,12 +1,13 @@
-"""`embers research minimize --all`: every script with a flip, several at a time, each bounded; interrupted, it goes on.
+"""`embers research minimize`: one loop for one script and for all with a flip; interrupted, it goes on.
 
-What became of a script on its newest build is a row of ``reductions``, written together with the small text. A script
-that has one is not tried again unless its text changed. Where the machine was to blame there is no row. The driver is
-the only writer; workers only run scripts.
+What became of a script on its newest build is a row of ``reductions``, written together with the small text. With
+``--all`` a script that has one is not tried again unless its text changed. Where the machine was to blame there is no
+row. The driver is the only writer; workers only run scripts.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.builds.work import WHOLE
+from torch_embers.errors import InputError
 from torch_embers.minimize import reduction
 from torch_embers.minimize.minimize import MinimizeError, require_reducer
 from torch_embers.normalize import now_utc
@@ -26,6 +28,8 @@ from torch_embers.timeline import item_script, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import duckdb
 
     from torch_embers.builds.registry import Build, Registry
     from torch_embers.builds.work import Shard
@@ -39,19 +43,23 @@ _DONE = "SELECT name, build, script FROM reductions"
 
 
 @dataclass(frozen=True, slots=True)
-class SweepRequest:
-    """What `embers research minimize --all` is asked for.
+class MinimizeRequest:
+    """What `embers research minimize` is asked for.
 
     Attributes:
+        repo: of a number.
+        number: of the one report whose script is made small; None for all.
         build: name of the one build whose behaviour is kept; where none is given, scripts with a flip are taken.
         jobs: scripts at a time.
-        minutes: of one script, then it stops with what it has.
+        minutes: of one script, then it stops with what it has; None for no limit.
         shard: which of the scripts.
     """
 
+    repo: str
+    number: int | None = None
     build: str | None = None
     jobs: int = 1
-    minutes: float = 15.0
+    minutes: float | None = None
     shard: Shard = WHOLE
 
 
@@ -73,7 +81,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReductionResult:
     """What became of a script.
 
     Attributes:
@@ -89,7 +97,7 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReductionPlan:
     """What there is to do.
 
     Attributes:
@@ -101,15 +109,18 @@ class Plan:
     done: int
 
 
-def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
+def plan(store: Store, registry: Registry, request: MinimizeRequest) -> ReductionPlan:
     """Which scripts are to be tried now.
 
     Raises:
-        BuildError, InputError, StoreError: as of their makers.
+        InputError: of the one report that is asked for there is nothing to keep.
+        BuildError, StoreError: as of their makers.
     """
     named = chosen_builds(registry, [request.build])[-1:] if request.build else []
     builds = registry.installed()
     with store.read() as connection:
+        if request.number is not None:
+            return ReductionPlan([_task(connection, request, named, builds)], 0)
         known = {(one.repo, one.number): one for one in stored.timelines(connection) if one.behaviours}
         done = set(connection.execute(_DONE).fetchall())
         items = [one for one in item_script.scripts(connection) if request.shard.has(one.script.hash)]
@@ -121,12 +132,31 @@ def plan(store: Store, registry: Registry, request: SweepRequest) -> Plan:
         and (sides := tuple(named or reduction.sides_of(timeline, builds)))
     ]
     now = [task for task in tasks if task.key not in done]
-    return Plan(now, len(tasks) - len(now))
+    return ReductionPlan(now, len(tasks) - len(now))
+
+
+def _task(
+    connection: duckdb.DuckDBPyConnection, request: MinimizeRequest, named: Sequence[Build], installed: Sequence[Build]
+) -> Task:
+    """The one script that is asked for, whatever is known of it.
+
+    Raises:
+        InputError: the report has no script, or its script no flip and no build is named.
+    """
+    number = request.number or 0
+    item = item_script.of_report(connection, request.repo, number)
+    sides = named or reduction.sides_of(stored.timeline_of(connection, request.repo, number), installed)
+    if not sides:
+        raise InputError(
+            f"{item.name} has no known flip with a build on each side here: `embers run {number}` looks for one, "
+            "--build NAME keeps what the script does on one build"
+        )
+    return Task(item, tuple(sides))
 
 
 def minimize_all(
-    writer: Writer, registry: Registry, todo: Plan, request: SweepRequest, progress: Progress
-) -> Iterator[Reached]:
+    writer: Writer, registry: Registry, todo: ReductionPlan, request: MinimizeRequest, progress: Progress
+) -> Iterator[ReductionResult]:
     """Make the scripts of a plan small and keep what became of each; yield it as soon as it is kept.
 
     Whoever stops in between loses the scripts in work, and no other.
@@ -158,13 +188,13 @@ def minimize_all(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _has_failed(future: Future[Reached]) -> bool:
+def _has_failed(future: Future[ReductionResult]) -> bool:
     return future.exception() is not None
 
 
-def _reduced(task: Task, request: SweepRequest, stop: threading.Event) -> Reached:
+def _reduced(task: Task, request: MinimizeRequest, stop: threading.Event) -> ReductionResult:
     """Work of one thread: no database."""
-    end = time.monotonic() + 60 * request.minutes
+    end = math.inf if request.minutes is None else time.monotonic() + 60 * request.minutes
 
     def is_over(reserve: float) -> bool:
         return time.monotonic() + reserve > end
@@ -172,13 +202,13 @@ def _reduced(task: Task, request: SweepRequest, stop: threading.Event) -> Reache
     try:
         made = reduction.reduce_on(task.item, task.builds, is_over=is_over, stop=stop)
     except (reduction.PassingError, RunsStoppedError) as error:
-        return Reached(task, "not_kept", f"not kept: {error}")
+        return ReductionResult(task, "not_kept", f"not kept: {error}")
     except MinimizeError as error:
-        return Reached(task, "refused", str(error))
-    return Reached(task, "minimized", made.shows, made)
+        return ReductionResult(task, "refused", str(error))
+    return ReductionResult(task, "minimized", made.shows, made)
 
 
-def _keep(writer: Writer, reached: Reached) -> None:
+def _keep(writer: Writer, reached: ReductionResult) -> None:
     """Write the small text, its passes and the result in one transaction."""
     made, task = reached.made, reached.task
     name, build, script = task.key
@@ -197,5 +227,6 @@ def _keep(writer: Writer, reached: Reached) -> None:
     }
     with writer.transaction() as connection:
         if made is not None:
-            reduction.write(connection, made)
+            small = {"name": name, "kind": "minimal", "code": made.minimized.code, "made_at": now_utc()}
+            rows.replace(connection, "artifacts", ("name", "kind"), [small])
         rows.replace(connection, "reductions", ("name", "build"), [row])

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import TypeAdapter
 
 from torch_embers.errors import InputError
 from torch_embers.oracles import cells, finding
@@ -14,6 +17,8 @@ from torch_embers.oracles.finding import Finding
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+FILE = "hunt.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +41,10 @@ class Hunted:
     """What came of one operator and dtype on one build.
 
     Attributes:
-        environment: where its runs were made: device, processor, CPU capability, system.
         version: of the torch of that build; empty in journals from before it was kept.
         device: on which the operator was called.
+        rules: digest of the code and the rules that decide what is found.
+        environment: where its runs were made: device, processor, CPU capability, system.
         own: what PyTorch's own test of strided samples does with it.
         ended: empty where all was gone through; else why not.
         cells: four names of what was varied, then counts in the order of ``cells.COUNTED``.
@@ -56,7 +62,7 @@ class Hunted:
     own: str = ""
     ended: str = ""
     findings: list[Finding] = field(default_factory=list)
-    cells: list[list[Any]] = field(default_factory=list)
+    cells: list[list[str | int]] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     crashes: list[Crash] = field(default_factory=list)
 
@@ -73,47 +79,39 @@ class Hunted:
     def take(self, row: dict[str, Any]) -> None:
         """What its run printed."""
         self.cells, self.skipped, self.own, self.ended = row["cells"], row["skipped"], row["own"], ""
-        died = cells.COUNTED.index("died")
-        self.cells += [[*crash.cell, *(int(at == died) for at in range(len(cells.COUNTED)))] for crash in self.crashes]
+        died = [int(what == "died") for what in cells.COUNTED]
+        self.cells += [[*crash.cell, *died] for crash in self.crashes]
         self.findings = [finding.parse(found) for found in row["findings"]]
 
     def counts(self) -> dict[str, int]:
         """Calls by what came of them."""
-        return {what: sum(row[4 + at] for row in self.cells) for at, what in enumerate(cells.COUNTED)}
+        return {what: sum(int(row[4 + at]) for row in self.cells) for at, what in enumerate(cells.COUNTED)}
 
     def all_findings(self) -> list[Finding]:
         """With those calls that ended the process."""
         return [*self.findings, *(fatal(self, crash) for crash in self.crashes)]
 
     def row(self) -> dict[str, Any]:
-        """As plain data."""
-        names = (
-            "build",
-            "version",
-            "device",
-            "op",
-            "dtype",
-            "modes",
-            "rules",
-            "environment",
-            "own",
-            "ended",
-            "cells",
-            "skipped",
-        )
-        return {name: getattr(self, name) for name in names} | {
-            "crashes": [{"cell": list(crash.cell), "ended": crash.ended, "case": crash.case} for crash in self.crashes],
-            "findings": [{**found.row(), "id": ident(found)} for found in self.findings],
-        }
+        """As plain data, each finding with its id."""
+        row: dict[str, Any] = _adapter().dump_python(self, mode="json")
+        for found, own in zip(row["findings"], self.findings, strict=True):
+            found["id"] = finding_id(own)
+        return row
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Self:
-        """From plain data."""
-        values = dict(row)
-        values["modes"] = tuple(values["modes"])
-        values["crashes"] = [Crash(Cell(*one["cell"]), one["ended"], one["case"]) for one in values["crashes"]]
-        values["findings"] = [finding.parse({k: v for k, v in f.items() if k != "id"}) for f in values["findings"]]
-        return cls(**values)
+    def of(cls, row: Any) -> Self:
+        """From plain data.
+
+        Raises:
+            ValueError: it has not the form of a result.
+        """
+        made: Self = _adapter().validate_python(row)
+        return made
+
+
+@cache
+def _adapter() -> TypeAdapter[Any]:
+    return TypeAdapter(Hunted)
 
 
 def fatal(one: Hunted, crash: Crash) -> Finding:
@@ -134,7 +132,7 @@ def fatal(one: Hunted, crash: Crash) -> Finding:
     )
 
 
-def ident(found: Finding) -> str:
+def finding_id(found: Finding) -> str:
     """Short name of a defect: the same on every build."""
     return blake2b(f"{found.op} {found.overload} {found.severity}".encode(), digest_size=4).hexdigest()
 
@@ -143,11 +141,19 @@ class Journal:
     """The results of a folder, one line each, as they come.
 
     Args:
-        path: of the file.
+        out: the folder; made, with an empty journal, where it is not there.
+
+    Raises:
+        InputError: the folder cannot be used.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, out: Path) -> None:
+        self.path = out / FILE
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            self.path.touch()  # a shard without an operator can be merged, too
+        except OSError as error:
+            raise InputError(f"--out {out}: {error.strerror}: name a folder that can be written") from error
 
     def read(self) -> list[Hunted]:
         """What stands there; a line that a kill cut short is cut off.
@@ -155,8 +161,6 @@ class Journal:
         Raises:
             InputError: the file cannot be read, or a whole line is no result of a hunt.
         """
-        if not self.path.is_file():
-            return []
         text = self.path.read_bytes()
         whole = text[: text.rfind(b"\n") + 1]
         if whole != text:
@@ -167,7 +171,7 @@ class Journal:
     def _result(self, raw: bytes, place: int) -> Hunted:
         try:
             return Hunted.of(json.loads(raw))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(
                 f"{self.path}: line {place} is no result of a hunt: move the file away, or give another --out"
             ) from error
@@ -176,3 +180,32 @@ class Journal:
         """Add one result."""
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(one.row()) + "\n")
+
+
+def journal_in(out: Path) -> list[Hunted]:
+    """What stands in the journal of a folder.
+
+    Raises:
+        InputError: there is no journal.
+    """
+    if not (out / FILE).is_file():
+        raise InputError(f"no journal {out / FILE}: run `embers research hunt --out {out}` first")
+    return Journal(out).read()
+
+
+def merge(folder: Path, out: Path) -> int:
+    """Add to a journal what stands in another and not in it; how many operators that were.
+
+    Args:
+        folder: of the other journal.
+        out: folder of the journal, made where it is not there.
+
+    Raises:
+        InputError: there is no other journal, or the folder cannot be used.
+    """
+    journal = Journal(out)
+    known = {(one.key, one.version, one.environment) for one in journal.read()}
+    new = [one for one in journal_in(folder) if (one.key, one.version, one.environment) not in known]
+    for one in new:
+        journal.append(one)
+    return len(new)

@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, Field
 
 from torch_embers import toml_models
-from torch_embers.oracles.finding import SEVERITIES
+from torch_embers.oracles.finding import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,14 +24,7 @@ def _release(text: str) -> str:
         raise ValueError(f"{text!r} is no release: write it as 2.1.2") from error
 
 
-def _severity(name: str) -> str:
-    if name not in SEVERITIES:
-        raise ValueError(f"{name!r} is no severity: use {', '.join(SEVERITIES)}")
-    return name
-
-
 Release = Annotated[str, AfterValidator(_release)]
-Severity = Annotated[str, AfterValidator(_severity)]
 
 
 class Known(toml_models.Entry):
@@ -73,6 +66,6 @@ class Known(toml_models.Entry):
         return (not self.since or release >= Version(self.since)) and (not self.until or release <= Version(self.until))
 
 
-def is_known(found: Finding, version: str, known: Sequence[Known]) -> Known | None:
-    """The judged entry of a finding on a build of that version, if there is one."""
+def judgement_of(found: Finding, version: str, known: Sequence[Known]) -> Known | None:
+    """The entry of a finding on a build of that version, if somebody judged it."""
     return next((entry for entry in known if entry.covers(found, version)), None)

@@ -1,4 +1,4 @@
-"""What `embers research perf` does around the measurement: builds, progress, lines, files."""
+"""What `embers research perf` times and on which builds, and its result as lines and files."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.cases.case import shipped
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell, visible
-from torch_embers.perf import measure as perf
-from torch_embers.perf import timed_cases as perf_cases
+from torch_embers.perf import measure, timed_cases
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run.cases import chosen_builds
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 
     from torch_embers.builds.registry import Build
     from torch_embers.cases.case import Case
-    from torch_embers.perf.measure import Step, Timed
-    from torch_embers.perf.timed_cases import TimedCases
+    from torch_embers.perf.measure import Timed
 
 SLOWER = 10
 """Exit code where something became slower and stayed so."""
@@ -38,7 +36,7 @@ def run(
     *,
     cases: bool = False,
     margin: float | None = None,
-) -> Timed | TimedCases:
+) -> Timed:
     """Time a script, cases, or calls, on builds; without named builds on all.
 
     Args:
@@ -53,7 +51,7 @@ def run(
     Raises:
         InputError: no such script, case, call or build, or a single build.
     """
-    rules = perf.Rules.load()
+    rules = measure.Rules.load()
     chosen = _each_once(chosen_builds(Registry(settings.load().builds_dir), builds or ["all"]), builds)
     if len(chosen) < 2:
         raise InputError(f"a comparison needs two builds, and there is {chosen[0].name}: `embers builds add VERSION`")
@@ -63,15 +61,14 @@ def run(
     bank = shipped("timing") if cases else _case(script, arguments)
     count = rounds or rules.limits.rounds
     limits = rules.limits if margin is None else rules.limits.model_copy(update={"margin": margin})
-    timed: Timed | TimedCases
     with ProgressBar("timing", unit="processes") as progress:
         progress.expects(count * len(chosen))
         if bank:
-            timed = perf_cases.time_cases(chosen, bank, limits, count, progress)
+            timed = timed_cases.time_cases(chosen, bank, limits, count, progress)
         elif script is None:
-            timed = perf.time_calls(chosen, wanted, limits, count, progress)
+            timed = measure.time_calls(chosen, wanted, limits, count, progress)
         else:
-            timed = perf.time_script(chosen, script, arguments, limits, count, progress)
+            timed = measure.time_script(chosen, script, arguments, limits, count, progress)
     if not timed.rows():
         name, build, reason = timed.failed[0]
         raise InputError(f"nothing could be timed: {name} on {build}: {reason}")
@@ -90,45 +87,38 @@ def _case(script: Path | None, arguments: Sequence[str]) -> list[Case]:
         return []
     if arguments:
         raise InputError(f"{script} has no arguments: only a script of your own has")
-    return perf_cases.chosen(str(script), settings.load().repo)
+    return timed_cases.chosen(str(script), settings.load().repo)
 
 
-def lines(timed: Timed | TimedCases) -> list[str]:
+def lines(timed: Timed) -> list[str]:
     """The result for a terminal."""
     steps, rows = timed.steps(), timed.rows()
-    made = [line(step) for step in steps]
-    names = dict.fromkeys(row[next(iter(row))] for row in rows)
-    if isinstance(timed, perf_cases.TimedCases):
-        made += [_newest(timed, name) for name in names]
+    made = [f"{visible(one.name)}: since {one.since}, against {one.before}: {one.report.text()}" for one in steps]
+    if timed.otherwise:
+        made += [_newest(timed, name) for name in timed.times]
     seen = sorted(row["visible"] for row in rows if row["verdict"] != "baseline")
-    stable = sum(1 for name in names if name not in {step.name for step in steps})
+    stable = sum(1 for name in timed.times if name not in {step.name for step in steps})
     made += [f"not timed: {visible(name)} on {build}: {visible(reason)}" for name, build, reason in timed.failed]
     if seen:
         made.append(
-            f"{stable} of {len(names)} without a change that stayed; half of the comparisons could have seen "
+            f"{stable} of {len(timed.times)} without a change that stayed; half of the comparisons could have seen "
             f"{100 * seen[len(seen) // 2]:.0f} % or less"
         )
     return made
 
 
-def _newest(timed: TimedCases, name: str) -> str:
+def _newest(timed: Timed, name: str) -> str:
     """How a case is on the newest build on which it could be timed."""
-    build = next(build for build in reversed(timed.builds) if build in timed.pairs[name])
-    report = timed.report(name, build)
-    return f"{visible(name)} on {build}, beside its workaround: {report.text()}"
+    build = timed.known(name)[-1]
+    return f"{visible(name)} on {build}, beside its workaround: {timed.report(name, build).text()}"
 
 
-def line(step: Step) -> str:
-    """One change."""
-    return f"{visible(step.name)}: since {step.since}, against {step.before}: {step.report.text()}"
-
-
-def exit_code(timed: Timed | TimedCases) -> int:
+def exit_code(timed: Timed) -> int:
     """Of the command."""
     return SLOWER if any(step.report.verdict == "slower" for step in timed.steps()) else 0
 
 
-def save(timed: Timed | TimedCases, table: Path | None, picture: Path | None) -> None:
+def save(timed: Timed, table: Path | None, picture: Path | None) -> None:
     """Write the files that are asked for.
 
     Raises:
@@ -139,15 +129,12 @@ def save(timed: Timed | TimedCases, table: Path | None, picture: Path | None) ->
         folders.write(table, as_csv(timed).encode())
     if picture is not None:
         packages.require("study", "a picture needs")
-        from torch_embers.perf import pictures as perf_picture
+        from torch_embers.perf import pictures
 
-        if isinstance(timed, perf_cases.TimedCases):
-            perf_picture.draw_cases(timed, picture)
-        else:
-            perf_picture.draw(timed, picture)
+        (pictures.draw_cases if timed.otherwise else pictures.draw)(timed, picture)
 
 
-def as_csv(timed: Timed | TimedCases) -> str:
+def as_csv(timed: Timed) -> str:
     """A row per call, or case, and build."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

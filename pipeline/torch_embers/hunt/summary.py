@@ -1,23 +1,20 @@
-"""What `embers research hunt` does around the sweep: builds, progress, the summary."""
+"""What `embers research hunt` does around the sweep: builds, progress, the summary and the exit code."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers import settings
 from torch_embers.builds.registry import Registry
-from torch_embers.builds.work import WHOLE, Machine
+from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.escaping import visible
-from torch_embers.hunt import coverage as hunt_coverage
-from torch_embers.hunt import drafts as hunt_draft
-from torch_embers.hunt import sweep as hunt
-from torch_embers.hunt.known import is_known
-from torch_embers.hunt.rows import ident
-from torch_embers.oracles.cells import ALL_MODES
+from torch_embers.hunt import coverage, drafts, sweep
+from torch_embers.hunt.journal import finding_id
+from torch_embers.hunt.known_findings import judgement_of
 from torch_embers.oracles.finding import SEVERITIES
 from torch_embers.progress_bar import ProgressBar
 from torch_embers.run.cases import chosen_builds, cluster_at
@@ -25,9 +22,8 @@ from torch_embers.run.cases import chosen_builds, cluster_at
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.builds.work import Shard
-    from torch_embers.hunt.known import Known
-    from torch_embers.hunt.rows import Hunted
+    from torch_embers.hunt.journal import Hunted
+    from torch_embers.hunt.known_findings import Known
     from torch_embers.oracles.finding import Finding
 
 NEWS = 10
@@ -49,8 +45,8 @@ class Reached:
         found: dict[tuple[str, str], tuple[Known | None, str, Finding]] = {}
         for one in self.done:
             for finding in one.all_findings():
-                row = is_known(finding, one.release, self.known), one.build, finding
-                found.setdefault((one.build, ident(finding)), row)
+                row = judgement_of(finding, one.release, self.known), one.build, finding
+                found.setdefault((one.build, finding_id(finding)), row)
         return sorted(
             found.values(), key=lambda row: (row[0] is not None, SEVERITIES.index(row[2].severity), row[2].op)
         )
@@ -59,10 +55,6 @@ class Reached:
     def exit_code(self) -> int:
         """Of the command."""
         return NEWS if any(known is None for known, _, _ in self.found()) else 0
-
-    def rows(self) -> list[dict[str, Any]]:
-        """As plain data."""
-        return [one.row() for one in self.done]
 
     def lines(self) -> list[str]:
         """The summary for a terminal."""
@@ -76,30 +68,18 @@ class Reached:
             f"{counts['tested']} calls compared, {counts['refused']} refused, {counts['undecided']} undecided"
         ]
         for known, build, finding in found:
-            worst = finding.difference
-            size = f"; got {worst.got}, expected {worst.expected}" if worst is not None else ""
-            judged = ""
+            worst, judged = finding.difference, ""
+            size = f"; got {worst.got}, expected {worst.expected}" if worst else ""
             if known is not None:
                 kind = " ".join(filter(None, (known.judged.replace("_", " "), known.issue)))
                 judged = f" [judged before as {kind}: {known.reason}]"
-            lines.append(f"{ident(finding)} {build} {finding.severity}: {visible(finding.message)}{size}{judged}")
+            said = f"{finding.severity}: {visible(finding.message)}{size}{judged}"
+            lines.append(f"{finding_id(finding)} {build} {said}")
         lines += [f"{one.build} {one.op} was not finished: {visible(one.ended)}" for one in self.done if one.ended]
         return lines
 
 
-def run(
-    builds: Sequence[str],
-    ops: str,
-    dtypes: str,
-    modes: str,
-    out: Path,
-    jobs: int,
-    *,
-    unsandboxed: bool,
-    device: str = "cpu",
-    shard: Shard = WHOLE,
-    address: str | None = None,
-) -> Reached:
+def run(builds: Sequence[str], request: sweep.HuntRequest, *, unsandboxed: bool, address: str | None = None) -> Reached:
     """Hunt on builds.
 
     Raises:
@@ -107,16 +87,12 @@ def run(
         SandboxError: no sandbox can be had.
         ClusterError: the cluster cannot be used.
     """
-    wanted = modes.split(",")
-    if unknown := [mode for mode in wanted if mode not in ALL_MODES]:
-        raise InputError(f"no mode {unknown[0]!r}: use {', '.join(ALL_MODES)}")
-    request = hunt.HuntRequest([op for op in ops.split(",") if op], dtypes.split(","), out, wanted, jobs, device, shard)
-    reached = Reached(known=hunt.rules().known)
+    reached = Reached(known=sweep.rules().known)
     registry = Registry(settings.load().builds_dir)
-    with ProgressBar("hunting") as progress, cluster_at(address, shard, progress) as cluster:
+    with ProgressBar("hunting") as progress, cluster_at(address, request.shard, progress) as cluster:
         machine = Machine(registry, unsandboxed, progress)
         for build in chosen_builds(registry, builds):
-            for one in hunt.hunt(build, request, machine, cluster):
+            for one in sweep.hunt(build, request, machine, cluster):
                 reached.done.append(one)
                 progress.advanced(1)
     return reached
@@ -128,10 +104,11 @@ def act(action: Sequence[str], out: Path) -> str:
     Raises:
         InputError: the words are none of these, there is no such finding, or no journal.
     """
-    if len(action) == 2 and action[0] == "report":
-        return hunt_draft.draft(action[1], out)
-    if len(action) == 2 and action[0] == "coverage":
-        return f"{action[1]}: {hunt_coverage.write(out, Path(action[1]))} rows"
+    match action:
+        case ["report", name]:
+            return drafts.draft(name, out)
+        case ["coverage", path]:
+            return f"{path}: {coverage.write(out, Path(path))} rows"
     raise InputError(
         "use `embers research hunt --ops NAMES`, `embers research hunt report ID` or "
         "`embers research hunt coverage FILE`"
