@@ -178,11 +178,3 @@ def test_text_from_outside_is_shown_as_it_is() -> None:
     shown = study.as_shown(pd.DataFrame({"title": ["<script>alert(1)</script>"]}))
     assert "<script>" not in shown._repr_html_()
     assert "&lt;script&gt;" in shown._repr_html_()
-
-
-def test_the_experiments_are_shown_with_their_day_and_machine() -> None:
-    found = study.experiments()
-    assert [picture.name for picture in found.pictures] == ["figure_8", "figure_9"]
-    assert all(picture._repr_png_().startswith(b"\x89PNG") for picture in found.pictures)
-    assert "Measured on 2" in found.where
-    assert {line.partition(" ")[0] for line in found.finding} == {"Figure"}

@@ -306,3 +306,17 @@ def test_a_trend_of_shares_mirrors_and_does_not_depend_on_the_zero_of_time(
     assert isinstance(moved, ShareTrend)
     assert isinstance(backwards, ShareTrend)
     assert (moved.z, -backwards.z) == pytest.approx((one.z, one.z), abs=1e-9)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_holds_the_share_stays_within_0_and_1_and_mirrors(share: tuple[int, int]) -> None:
+    k, n = share
+    low, high = wilson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    assert wilson(n - k, n) == (pytest.approx(1 - high), pytest.approx(1 - low))
+
+
+@pytest.mark.parametrize(("k", "n", "confidence"), [(0, 0, 0.95), (-1, 5, 0.95), (6, 5, 0.95), (1, 5, 1.0)])
+def test_wilson_refuses_what_is_no_share(k: int, n: int, confidence: float) -> None:
+    with pytest.raises(ValueError, match="no interval"):
+        wilson(k, n, confidence)

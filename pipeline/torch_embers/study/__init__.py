@@ -4,24 +4,6 @@ For notebooks: ``reading = study.read()`` counts everything once; then ``reading
 ``reading.picture("figure_3")`` its picture, ``reading.shown("figure_3")`` the table as people read it.
 """
 
-from torch_embers.study.reading import (
-    Experiments,
-    Picture,
-    Reading,
-    Shown,
-    as_shown,
-    experiments,
-    newest_day,
-    read,
-)
+from torch_embers.study.reading import Picture, Reading, Shown, as_shown, newest_day, read
 
-__all__ = [
-    "Experiments",
-    "Picture",
-    "Reading",
-    "Shown",
-    "as_shown",
-    "experiments",
-    "newest_day",
-    "read",
-]
+__all__ = ["Picture", "Reading", "Shown", "as_shown", "newest_day", "read"]

@@ -69,15 +69,6 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiments:
-    """Figures 8 and 9: what the times say, in sentences, when and where they were measured, and the pictures."""
-
-    finding: tuple[str, ...]
-    where: str
-    pictures: tuple[Picture, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """Everything that the study counts in one database, and that a notebook can show.
 
@@ -169,19 +160,15 @@ class Reading:
         ``kind`` says of what the number is (count, share, loc, ratio, time, year, size). ``impossible`` says that a
         check by itself shows the printed number to be impossible; ``consistent`` that no check failed.
         """
-        from torch_embers.study.claims import checks, claims_table
+        from torch_embers.study.claims import claims_table
 
-        words = _frame(claims_table.rows(self.report), claims_table.COLUMNS)
-        results = self.report.results
-        return words.assign(
-            section=[result.claim.section for result in results],
-            place=[result.claim.place for result in results],
-            kind=[result.claim.kind for result in results],
-            states=[result.claim.states for result in results],
-            explains=[result.claim.explains for result in results],
-            impossible=[any(f.decides for f in checks.failed(result.checks)) for result in results],
-            consistent=[not checks.failed(result.checks) for result in results],
-        )
+        made = _frame(claims_table.rows(self.report), claims_table.COLUMNS)
+        claims = [result.claim for result in self.report.results]
+        for name in ("section", "place", "kind", "states", "explains"):
+            made[name] = [getattr(claim, name) for claim in claims]
+        made["impossible"] = [any(check.decides for check in claim.failed) for claim in claims]
+        made["consistent"] = [not claim.failed for claim in claims]
+        return made
 
     def claims_by_basis(self) -> pd.DataFrame:
         """How many claims have each verdict, by what our figure rests on."""
@@ -236,9 +223,15 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
 
 
 def _read(store: Store, origin: str, as_of: date | None) -> Reading:
-    from torch_embers.study import command, findings
+    from torch_embers.store import schema
+    from torch_embers.study import findings, samples
+    from torch_embers.study.claims import definitions, verdicts
+    from torch_embers.study.figures.make import make
 
-    study, report = command.counted_with_claims(store, as_of or newest_day(store))
+    plan = samples.load(as_of or newest_day(store))
+    with store.read() as connection:
+        schema.require_ours(connection, store.path)
+        study, report = make(connection, plan), verdicts.evaluate(connection, definitions.load())
     return Reading(origin, study, report, findings.decide(study))
 
 
@@ -256,22 +249,6 @@ def newest_day(store: Store) -> date | None:
     with store.read() as connection:
         [(day,)] = connection.execute(query).fetchall()
     return None if day is None else cast("date", day)
-
-
-def experiments() -> Experiments:
-    """Figures 8 and 9, drawn from the measurements that come with embers.
-
-    Raises:
-        InputError: Matplotlib is not installed.
-    """
-    packages.require("study", "pictures need")
-    from torch_embers import drawing
-    from torch_embers.study import measured
-
-    found = measured.read()
-    with drawing.styled():
-        pictures = tuple(_picture(name, draw(found)) for name, draw in measured.FIGURES.items())
-    return Experiments(tuple(measured.findings(found)), found.where, pictures)
 
 
 def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: Sequence[str] = ()) -> Shown:

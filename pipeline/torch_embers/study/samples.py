@@ -57,30 +57,24 @@ class Backend(toml_models.Entry):
     source: str
 
 
-class Limits(toml_models.Entry):
+class Limits(toml_models.Explained):
     """How many items a share, a curve or a finding needs."""
 
     least_share: int
-    least_share_reason: str = ""
     least_group: int
-    least_group_reason: str = ""
-    least_at_risk: int = 10
-    least_at_risk_reason: str = ""
+    least_at_risk: int
     least_finding: int
-    least_finding_reason: str = ""
 
 
-class _Days(toml_models.Entry):
+class _Days(toml_models.Explained):
     first: date
-    first_reason: str = ""
     paper_last: date
-    paper_last_reason: str = ""
 
 
 class _File(toml_models.Entry):
     time: _Days
     sample: tuple[Sample, ...]
-    backend: tuple[Backend, ...] = ()
+    backend: tuple[Backend, ...]
     limits: Limits
 
 

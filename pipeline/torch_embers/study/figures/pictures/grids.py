@@ -39,7 +39,7 @@ def heat(table: Table, plan: Plan) -> Any:
         for name in samples
     }
     paper = claims.load()
-    printed = {pair: int(paper.value(name).value) for pair, name in PRINTED.items()}
+    printed = {pair: int(paper.value(name)) for pair, name in PRINTED.items()}
     figure, grid = drawing.new(
         2.4 + 2.0 * (len(panels) + 1), 2.6 + 0.3 * len(types), columns=len(panels) + 1, sharey=True, squeeze=False
     )
@@ -49,7 +49,7 @@ def heat(table: Table, plan: Plan) -> Any:
     _panel(grid[0][-1], printed, types, ends, totals=False)
     for x, end in enumerate(ends):
         if end in PRINTED_SHARES:
-            text = f"{float(paper.value(PRINTED_SHARES[end]).value):g} %"
+            text = f"{paper.value(PRINTED_SHARES[end]):g} %"
             grid[0][-1].text(x, len(types), text, ha="center", va="center", fontsize=6.5, fontweight="bold")
     grid[0][-1].set_title("printed in the paper's text", fontsize=9)
     figure.get_layout_engine().set(wspace=0.01, w_pad=0.02)

@@ -159,7 +159,7 @@ def sizes(table: Table, plan: Plan) -> Any:
     paper = claims.load()
     for component, ends in PRINTED.items():
         place = sorted({row["component"] for row in table.rows} | {component}).index(component)
-        values = [float(paper.value(name).value) / 1000 for name in ends]
+        values = [paper.value(name) / 1000 for name in ends]
         axes.plot([FIRST_RELEASE, plan.paper.last], values, "D:", color=drawing.colours()[place], markersize=6,
                   markerfacecolor="white", linewidth=0.8, label=f"{component.replace('_', ' ')}, printed")  # fmt: skip
     last = None

@@ -8,9 +8,8 @@ from torch_embers import drawing
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import date
-    from pathlib import Path
 
     from torch_embers.study.figures.table import Row, Table
     from torch_embers.study.samples import Plan
@@ -65,7 +64,7 @@ def parts(table: Table, plan: Plan) -> Any:
     own = {basis: [row for row in rows if row["basis"] == basis] for basis in bases}
     looks = _looks(list(dict.fromkeys(c for basis in bases for c in _shown(own[basis]))))
     for axes, basis in zip(every, bases, strict=True):
-        draw_parts(axes, own[basis], halves, looks)
+        _draw_parts(axes, own[basis], halves, looks)
         marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
         axes.set_title(f"{BASES[basis]}; {plan.sample(sample).label}", fontsize=9)
     _years(every[-1], halves)
@@ -74,28 +73,7 @@ def parts(table: Table, plan: Plan) -> Any:
     return figure
 
 
-def write_census(rows: Sequence[Row], population: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
-    """Draw figure 4 on every merge of a history as figure_4.svg and .png.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    with drawing.styled():
-        figure, axes = drawing.new(7.8, 3.9)
-        if rows:
-            halves = marks.half_years(rows)
-            draw_parts(axes, rows, halves, _looks(_shown(rows)))
-            _years(axes, halves)
-        axes.set_title("Figure 4 on the census: patches by part of the data path", fontsize=10)
-        text = (
-            "Census: every merge that names an issue as repaired, by the folders it changes, once for each. "
-            f"Source: {population['merges']:,} merges, {population['first']} to {population['last']}."
-        )
-        drawing.note(figure, captions.wrapped(text))
-    return drawing.save(figure, folder, "figure_4")
-
-
-def draw_parts(
+def _draw_parts(
     axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]], looks: dict[str, tuple[str, str]]
 ) -> None:
     """One panel of parts of the data path, with its legend: the most frequent ones, and those that the paper names."""
