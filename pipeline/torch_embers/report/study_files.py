@@ -113,7 +113,9 @@ def _measured(folder: Path) -> list[Figure]:
             for name, heading in MEASURED.items()
         ]
     except FAULTS as error:
-        raise InputError(f"{path}: cannot be read: {error!r}; `python analysis/draw_figures_8_and_9.py` writes it anew") from error
+        raise InputError(
+            f"{path}: cannot be read: {error!r}; analysis/draw_figures_8_and_9.py writes it anew"
+        ) from error
 
 
 def _about(heading: str, told: Sequence[str]) -> list[str]:

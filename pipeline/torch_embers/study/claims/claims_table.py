@@ -55,7 +55,7 @@ def consistency(result: Result) -> str:
 
 def rows(report: Report) -> list[tuple[str, ...]]:
     """One row per claim, as in COLUMNS; where a check decided a verdict, it stands in the last column alone."""
-    table = []
+    table: list[tuple[str, ...]] = []
     for r in report.results:
         why = "impossible, see consistency" if r.why.startswith("impossible") else r.why
         figure = ours(r, selected=not report.frame.census)

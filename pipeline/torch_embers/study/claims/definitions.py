@@ -71,7 +71,7 @@ class Claim(toml_models.Entry):
     @property
     def half_unit(self) -> float:
         """Half a unit of the last printed place."""
-        return 0.5 / 10**self.places
+        return 0.5 / 10.0**self.places
 
     @property
     def failed(self) -> tuple[Check, ...]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.errors import InputError
-from torch_embers.study.figures.definitions import DEFINITIONS
 from torch_embers.study.figures.pictures import bars, grids, lines, marks, stacks, survival
 
 if TYPE_CHECKING:
@@ -31,23 +29,15 @@ PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
 
 
 def draw(table: Table, plan: Plan) -> Any:
-    """The picture of a table or figure as a Matplotlib figure; one without rows says what is missing.
-
-    Raises:
-        InputError: Matplotlib is not installed, or no picture has the name that ``draw`` gives.
-    """
-    definition = table.definition
-    picture = PICTURES.get(definition.draw)
-    if picture is None:
-        raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": draw: none of {", ".join(PICTURES)}')
+    """The picture of a figure as a Matplotlib figure; one without rows says what is missing."""
     with drawing.styled():
-        return picture(table, plan) if table.rows else marks.blank(table)
+        return PICTURES[table.definition.draw](table, plan) if table.rows else marks.blank(table)
 
 
 def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:
-    """Draw a table or figure into a folder.
+    """Draw a figure into a folder.
 
     Raises:
-        InputError: Matplotlib is not installed, or the folder cannot be written to.
+        InputError: the folder cannot be written to.
     """
     return drawing.save(draw(table, plan), folder, table.definition.id)

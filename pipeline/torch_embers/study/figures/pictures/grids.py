@@ -53,10 +53,8 @@ def heat(table: Table, plan: Plan) -> Any:
             grid[0][-1].text(x, len(types), text, ha="center", va="center", fontsize=6.5, fontweight="bold")
     grid[0][-1].set_title("printed in the paper's text", fontsize=9)
     figure.get_layout_engine().set(wspace=0.01, w_pad=0.02)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     note = "Darker: more bugs, within a panel. The paper's text gives six counts and three shares; empty: not printed."
-    drawing.note(figure, captions.under(table, note))
-    return figure
+    return marks.finish_panels(figure, table, note)
 
 
 def _panel(

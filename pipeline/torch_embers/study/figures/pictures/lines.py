@@ -73,10 +73,7 @@ def lines(table: Table, plan: Plan) -> Any:
     group = table.definition.group
     if all(row["share"] is None for row in table.rows):
         return marks.blank(table, "Nothing is drawn: too few items.")
-    totals: dict[str, int] = {}
-    for row in table.rows:
-        totals[row[group]] = totals.get(row[group], 0) + row["k"]
-    order = sorted((c for c in totals if c != "other"), key=lambda c: (-totals[c], c))[:MOST_LINES]
+    order = [c for c in marks.order(table.rows, group) if c != "other"][:MOST_LINES]
     moments = _moments(table)
     figure, axes = drawing.new(7.2, 3.7)
     for place, c in enumerate(order):
@@ -94,7 +91,7 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    return marks.finish(figure, axes, table, _bands(table) + _sizes(table))
+    return marks.finish(figure, axes, table, _bands(table))
 
 
 def multiples(table: Table, plan: Plan) -> Any:
@@ -125,19 +122,14 @@ def multiples(table: Table, plan: Plan) -> Any:
                           textcoords="offset points", fontsize=7, color=drawing.GREY, ha="right")  # fmt: skip
     grid[0][0].set_ylim(0, 100)
     figure.supylabel("share of the half year's items, in percent", fontsize=8)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, _bands(table) + _sizes(table)))
-    return figure
+    return marks.finish_panels(figure, table, _bands(table))
 
 
 def _bands(table: Table) -> str:
-    """What the bands are; nothing where the table has no intervals."""
-    return "Bands: 95 % intervals." if "low" in table.columns else "No intervals: the cases were chosen."
-
-
-def _sizes(table: Table) -> str:
+    """What the bands are, and of how many items the shares."""
+    bands = "Bands: 95 % intervals." if "low" in table.columns else "No intervals: the cases were chosen."
     sizes = [row["n"] for row in table.rows if row["share"] is not None]
-    return f" Each point stands for {min(sizes):,} to {max(sizes):,} items." if sizes else ""
+    return f"{bands} Each point stands for {min(sizes):,} to {max(sizes):,} items."
 
 
 def sizes(table: Table, plan: Plan) -> Any:

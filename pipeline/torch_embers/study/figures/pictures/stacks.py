@@ -45,12 +45,10 @@ def stacked(table: Table, plan: Plan) -> Any:
         axes.set_ylabel("items in half a year")
         axes.set_title(f"{plan.sample(sample).label}: {count:,} items", fontsize=9)
     _years(every[-1], halves)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
     rare = [captions.name(c) for c in order if c not in shown and c != "other"]
     note = "Heights follow what was collected." + (f" Others: {', '.join(rare)}." if rare else "")
-    drawing.note(figure, captions.under(table, note))
-    return figure
+    return marks.finish_panels(figure, table, note)
 
 
 def parts(table: Table, plan: Plan) -> Any:
@@ -62,41 +60,25 @@ def parts(table: Table, plan: Plan) -> Any:
     figure, grid = drawing.new(7.8, 1.2 + 2.3 * len(bases), rows=len(bases), sharex=True, squeeze=False)
     every = [axes for (axes,) in grid]
     own = {basis: [row for row in rows if row["basis"] == basis] for basis in bases}
-    looks = _looks(list(dict.fromkeys(c for basis in bases for c in _shown(own[basis]))))
+    shown = {
+        basis: [*NAMED, *[c for c in marks.order(own[basis], "subcomponent") if c not in NAMED][:MOST_PARTS]]
+        for basis in bases
+    }
+    colours = drawing.colours()
+    looks = {
+        c: (colours[at % len(colours)], HATCHES[at // len(colours) % len(HATCHES)])
+        for at, c in enumerate(dict.fromkeys(c for parts in shown.values() for c in parts))
+    }
     for axes, basis in zip(every, bases, strict=True):
-        _draw_parts(axes, own[basis], halves, looks)
+        counts = {c: sum(row["k"] for row in own[basis] if row["subcomponent"] == c) for c in shown[basis]}
+        labels = {c: f"{captions.name(c)} ({count})" for c, count in counts.items()}
+        _stack(axes, own[basis], "subcomponent", shown[basis], halves, looks, labels)
+        axes.set_ylabel("patches in half a year")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
         marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
         axes.set_title(f"{BASES[basis]}; {plan.sample(sample).label}", fontsize=9)
     _years(every[-1], halves)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, "A patch counts once for each part."))
-    return figure
-
-
-def _draw_parts(
-    axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]], looks: dict[str, tuple[str, str]]
-) -> None:
-    """One panel of parts of the data path, with its legend: the most frequent ones, and those that the paper names."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["subcomponent"]] = counts.get(row["subcomponent"], 0) + row["k"]
-    shown = _shown(rows)
-    _stack(
-        axes, rows, "subcomponent", shown, halves, looks, {c: f"{captions.name(c)} ({counts.get(c, 0)})" for c in shown}
-    )
-    axes.set_ylabel("patches in half a year")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-
-
-def _shown(rows: Sequence[Row]) -> list[str]:
-    """The parts of a panel that have a name there."""
-    return [*NAMED, *[c for c in marks.order(rows, "subcomponent") if c not in NAMED][:MOST_PARTS]]
-
-
-def _looks(parts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and hatching of each part of the data path, one for all panels of a picture."""
-    colours = drawing.colours()
-    return {c: (colours[at % len(colours)], HATCHES[at // len(colours) % len(HATCHES)]) for at, c in enumerate(parts)}
+    return marks.finish_panels(figure, table, "A patch counts once for each part.")
 
 
 def _stack(
