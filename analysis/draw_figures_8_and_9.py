@@ -20,7 +20,7 @@ from matplotlib.ticker import LogLocator
 
 from torch_embers import drawing, resources
 from torch_embers.errors import EmbersError, InputError
-from torch_embers.study import files
+from torch_embers.study import result_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -93,10 +93,10 @@ def write(folder: Path) -> list[str]:
         InputError: the folder cannot be written to, or its measurement is not finished.
     """
     found = read(folder)
-    texts = {f"{name}.csv": files.as_csv(rows, _cell) for name, rows in found.tables.items()}
-    texts[FACTS] = files.as_json(found.facts | {"finding": findings(found)}, indent=2)
+    texts = {f"{name}.csv": result_files.as_csv(rows, _cell) for name, rows in found.tables.items()}
+    texts[FACTS] = result_files.as_json(found.facts | {"finding": findings(found)}, indent=2)
     for name, text in texts.items():
-        files.write(folder / name, text)
+        result_files.write(folder / name, text)
     for name, draw in FIGURES.items():
         with drawing.styled():
             figure = draw(found)

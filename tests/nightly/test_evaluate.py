@@ -14,7 +14,7 @@ from helpers.search import REPO, Words, item, store_of
 from support import Ended, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild
-from torch_embers.evaluate.measure import Answers, report
+from torch_embers.evaluate.measure import LearnerAnswers, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def test_labelled_items_are_measured_by_scheme(embers: Embers, database: Path, t
 
 def test_scores_are_those_of_the_answers() -> None:
     truth = ["a", "a", "b", "b"]
-    said = [Answers(name, np.array(own), np.full(4, 0.75)) for name, own in (("one", ["a"] * 4), ("two", truth))]
+    said = [LearnerAnswers(name, np.array(own), np.full(4, 0.75)) for name, own in (("one", ["a"] * 4), ("two", truth))]
     first, last = report("t", "s", truth, [1, 2, 3, 4], said).scores
     assert (first.accuracy, first.kappa.value, last.kappa.value) == (0.5, 0, 1)
     assert (round(first.calibration_error, 2), round(last.calibration_error, 2)) == (0.25, 0.25)

@@ -15,7 +15,7 @@ from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.study.claims import claims_table, definitions, verdicts
 from torch_embers.study.claims.definitions import Reference
-from torch_embers.study.claims.verdicts import Frame, Ours
+from torch_embers.study.claims.verdicts import Ours, TrackerCoverage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,8 +84,8 @@ def claim(**changes: Any) -> definitions.Claim:
 
 
 QUERIES = sorted((Path(__file__).resolve().parents[2] / "analysis" / "claims").glob("*.sql"))
-ALL = Frame(100, 100, census=True)
-SOME = Frame(3, 100, census=False)
+ALL = TrackerCoverage(100, 100, census=True)
+SOME = TrackerCoverage(3, 100, census=False)
 
 
 def test_every_reference_to_a_thread_is_an_entry_of_the_catalog() -> None:
@@ -157,7 +157,7 @@ def test_queries_count_what_was_counted_by_hand(mini: duckdb.DuckDBPyConnection)
         ("majority", Ours(10, "database", 10, 100, 11, 15), SOME, "cannot_be_compared"),
     ],
 )
-def test_rules_for_counts_and_shares(rule: str, ours: Ours, frame: Frame, verdict: str) -> None:
+def test_rules_for_counts_and_shares(rule: str, ours: Ours, frame: TrackerCoverage, verdict: str) -> None:
     found = verdicts.decide(claim(rule=rule), ours, frame, 0.95)
     assert found.verdict == verdict
     assert found.why
@@ -235,7 +235,7 @@ def test_a_database_that_holds_all_numbers_compares_shares_and_counts(mini: duck
     found = verdicts.evaluate(mini, definitions.load())
     mini.execute("ROLLBACK")
     results = {result.claim.id: result for result in found.results}
-    assert found.frame == Frame(100, 100, census=True)
+    assert found.frame == TrackerCoverage(100, 100, census=True)
     assert results["closed_issues"].verdict == "differs"
     assert results["closed_issues"].why == "3089 printed, 9 by us"
     shares = results["non_contiguous_share"]

@@ -11,7 +11,7 @@ import pytest
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import files
+from torch_embers.study import result_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def test_the_committed_tables_and_sentences_follow_from_the_committed_raw_times(
     home = resources.CHECKOUT_DIR / "analysis" / "results"
     found = drawn.read(home)
     for name, rows in found.tables.items():
-        assert files.as_csv(rows, drawn._cell) == (home / f"{name}.csv").read_text(encoding="utf-8"), name
+        assert result_files.as_csv(rows, drawn._cell) == (home / f"{name}.csv").read_text(encoding="utf-8"), name
     assert found.facts["finding"] == drawn.findings(found)
     assert found.facts["measured_on"] in found.where
     assert found.facts["machine"]["processor"] in found.where

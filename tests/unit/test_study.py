@@ -14,8 +14,8 @@ import mini_study
 from support import ROOT, assert_clean_error, assert_snapshot, run_embers
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import files, findings, parts, samples
-from torch_embers.study.claims.verdicts import Frame
+from torch_embers.study import findings, parts, result_files, samples
+from torch_embers.study.claims.verdicts import TrackerCoverage
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.make import Study
 from torch_embers.study.figures.table import Table, cell
@@ -126,12 +126,18 @@ def test_a_day_before_the_end_of_the_paper_ends_its_sample_too() -> None:
 
 # ---- what can be said --------------------------------------------------------------------------------------------------
 
-SOME, WHOLE = Frame(3, 100, census=False), Frame(100, 100, census=True)
+SOME, WHOLE = TrackerCoverage(3, 100, census=False), TrackerCoverage(100, 100, census=True)
 TABLE_1 = next(e for e in definitions.load() if e.id == "table_1")
 
 
 def decided(
-    test: str, rows: Sequence[Row], *, frame: Frame = WHOLE, scope: str = "tracker", least: float = 0.0, **table: Any
+    test: str,
+    rows: Sequence[Row],
+    *,
+    frame: TrackerCoverage = WHOLE,
+    scope: str = "tracker",
+    least: float = 0.0,
+    **table: Any,
 ) -> findings.Outcome:
     """A finding about a table of these rows."""
     definition = TABLE_1.model_copy(update={"group": "class", "event": "fixed"})
@@ -220,8 +226,8 @@ def test_values_of_files_are_short_and_the_same_everywhere() -> None:
     assert cell(1234567.8) == 1234568
     assert cell(date(2024, 7, 31)) == "2024-07-31"
     assert cell(7) == 7
-    assert files.as_csv([]) == ""
-    assert files.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
+    assert result_files.as_csv([]) == ""
+    assert result_files.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
 
 
 def test_ctrl_c_says_where_the_finished_parts_are(

@@ -55,7 +55,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Report:
+class Comparison:
     """What was compared, on what, and the scores."""
 
     task: str
@@ -68,7 +68,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Answers:
+class LearnerAnswers:
     """What a learner said of each text: class and probability."""
 
     learner: str
@@ -76,7 +76,7 @@ class Answers:
     sure: NDArray[np.float64]
 
 
-def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[Report]:
+def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[Comparison]:
     """Compare the learners on the labelled items of a database and the drawn ones, by how the items were drawn.
 
     Raises:
@@ -105,7 +105,7 @@ def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[Re
         for sample in (CHOSEN, TITLES, BODIES):
             at = np.flatnonzero([rows[place].sample == sample for place in places])
             if len(at) >= LEAST:
-                part = [Answers(one.learner, one.said[at], one.sure[at]) for one in answers]
+                part = [LearnerAnswers(one.learner, one.said[at], one.sure[at]) for one in answers]
                 found.append(report(question.name, sample, own[at].tolist(), groups[places][at].tolist(), part))
     if not found:
         raise InputError(f"too few labelled items in {', '.join(wanted)}: {LEAST} of one scheme are needed")
@@ -114,7 +114,7 @@ def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[Re
 
 def out_of_fold(
     texts: Texts, labels: NDArray[np.str_], groups: NDArray[np.int64], advanced: Callable[[int], None]
-) -> list[Answers]:
+) -> list[LearnerAnswers]:
     """The answers of all learners, each by one that saw neither the text nor its group."""
     splits = list(folds(labels, groups))
     found = []
@@ -124,18 +124,20 @@ def out_of_fold(
             classes, chances = learner(texts.take(known), labels[known], groups[known], texts.take(unseen))
             said[unseen], sure[unseen] = np.array(classes, dtype=object)[chances.argmax(axis=1)], chances.max(axis=1)
         advanced(len(labels))
-        found.append(Answers(name, said.astype(str), sure))
+        found.append(LearnerAnswers(name, said.astype(str), sure))
     return found
 
 
-def report(task: str, sample: str, labels: Sequence[str], groups: Sequence[int], answers: Iterable[Answers]) -> Report:
+def report(
+    task: str, sample: str, labels: Sequence[str], groups: Sequence[int], answers: Iterable[LearnerAnswers]
+) -> Comparison:
     """Score answers to the same texts."""
     truth, together, given = list(labels), list(groups), list(answers)
     scores = [_score(truth, together, one, given[-1] if one is not given[-1] else None) for one in given]
-    return Report(task, sample, len(truth), len(set(together)), dict(Counter(truth).most_common()), tuple(scores))
+    return Comparison(task, sample, len(truth), len(set(together)), dict(Counter(truth).most_common()), tuple(scores))
 
 
-def _score(truth: list[str], groups: list[int], one: Answers, last: Answers | None) -> Score:
+def _score(truth: list[str], groups: list[int], one: LearnerAnswers, last: LearnerAnswers | None) -> Score:
     said = one.said.tolist()
     right = [label == own for label, own in zip(truth, said, strict=True)]
     ahead = None if last is None else paired_difference(truth, last.said.tolist(), said, groups, score="kappa")
@@ -150,7 +152,7 @@ def _score(truth: list[str], groups: list[int], one: Answers, last: Answers | No
     )
 
 
-def write_json(reports: Sequence[Report], path: Path) -> None:
+def write_json(reports: Sequence[Comparison], path: Path) -> None:
     """Write everything as JSON, one line a report, to four places: more than a score of some hundred texts has.
 
     Raises:
@@ -161,7 +163,7 @@ def write_json(reports: Sequence[Report], path: Path) -> None:
     folders.write(path, ('{"reports": [\n' + ",\n".join(rounded) + "\n]}\n").encode())
 
 
-def print_reports(reports: Sequence[Report]) -> None:
+def print_reports(reports: Sequence[Comparison]) -> None:
     """Print a table per scheme and sample."""
     out = stdout()
     for one in reports:

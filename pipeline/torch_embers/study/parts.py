@@ -9,7 +9,7 @@ from torch_embers import packages
 from torch_embers.errors import InputError
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
-from torch_embers.study import files, findings, samples
+from torch_embers.study import findings, result_files, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
 from torch_embers.study.figures.make import make
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
-    from torch_embers.study.claims.verdicts import Report
+    from torch_embers.study.claims.verdicts import ClaimsReport
     from torch_embers.study.figures.make import Study
     from torch_embers.study.findings import Outcome
 
@@ -34,7 +34,7 @@ class Done:
 
     study: Study | None = None
     outcomes: Sequence[Outcome] = ()
-    report: Report | None = None
+    report: ClaimsReport | None = None
     paths: list[Path] = field(default_factory=list)
 
 
@@ -72,8 +72,10 @@ def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_
     if study is not None:
         for table in study.tables:
             if f"{table.definition.kind}s" in wanted:
-                done.paths.extend(files.write_table(table, out))
-        done.paths.append(files.write(out / "study.json", files.as_json(findings.record(study, done.outcomes))))
+                done.paths.extend(result_files.write_table(table, out))
+        done.paths.append(
+            result_files.write(out / "study.json", result_files.as_json(findings.record(study, done.outcomes)))
+        )
     if report is not None:
         done.paths.extend(claims_table.write(report, out))
     if study is not None and "figures" in wanted:

@@ -63,7 +63,7 @@ REST = "rest"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ClassShare:
     """One class, as counted and as corrected."""
 
     name: str
@@ -77,7 +77,7 @@ class Share:
 class Prevalence:
     """The shares of all classes of a scheme."""
 
-    shares: tuple[Share, ...]
+    shares: tuple[ClassShare, ...]
     """In the order of the classes; ``rest`` last. Corrected values add up to 1."""
     items: int
     """Predictions that were counted."""
@@ -115,7 +115,7 @@ def correct(
     shares = solve(table.rates, counts / items)
     low, high = np.quantile(_drawn(table.counts, counts, samples, seed), [0.025, 0.975], axis=0)
     found = [
-        Share(
+        ClassShare(
             REST if part == table.parts[-1] and table.merged else part[0],
             int(count),
             Interval(float(count) / items, *wilson(int(count), items)),

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.study.claims.verdicts import Report
+    from torch_embers.study.claims.verdicts import ClaimsReport
     from torch_embers.study.figures.make import Study
     from torch_embers.study.figures.table import Table
     from torch_embers.study.findings import Outcome
     from torch_embers.study.parts import Done
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 
 LONG = ("definition", "paper_name")
@@ -55,7 +55,7 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
     out.print(table("\nFindings", [("finding", False), ("here", False), ("", False)], findings))
 
 
-def _print_table(made: Table, plan: Plan) -> None:
+def _print_table(made: Table, plan: StudyPlan) -> None:
     """Print the first rows of a table with its notes."""
     out = stdout()
     names, rows = display(made, plan, LONG)
@@ -66,7 +66,7 @@ def _print_table(made: Table, plan: Plan) -> None:
         out.print(plain(note), style="dim", soft_wrap=True)
 
 
-def print_claims(report: Report, *, whole: bool = True) -> None:
+def print_claims(report: ClaimsReport, *, whole: bool = True) -> None:
     """Print the claims with our figures, verdicts and consistency, then how many have each verdict.
 
     Args:

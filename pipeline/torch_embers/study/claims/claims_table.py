@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.study import files
+from torch_embers.study import result_files
 from torch_embers.study.claims.verdicts import VERDICTS, number
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_embers.study.claims.verdicts import Report, Result
+    from torch_embers.study.claims.verdicts import ClaimsReport, Result
 
 COLUMNS = ("claim", "printed", "ours", "verdict", "why", "consistency")
 NO_FIGURE = "no figure"
@@ -53,7 +53,7 @@ def consistency(result: Result) -> str:
     return {0: "nothing to check it against", 1: "1 check holds"}.get(held, f"{held} checks hold")
 
 
-def rows(report: Report) -> list[tuple[str, ...]]:
+def rows(report: ClaimsReport) -> list[tuple[str, ...]]:
     """One row per claim, as in COLUMNS; where a check decided a verdict, it stands in the last column alone."""
     table: list[tuple[str, ...]] = []
     for r in report.results:
@@ -63,7 +63,7 @@ def rows(report: Report) -> list[tuple[str, ...]]:
     return table
 
 
-def record(result: Result, report: Report) -> dict[str, Any]:
+def record(result: Result, report: ClaimsReport) -> dict[str, Any]:
     """A claim with everything about it, as plain values."""
     claim = result.claim
     figure = asdict(result.ours) if result.ours else {}
@@ -92,7 +92,7 @@ def record(result: Result, report: Report) -> dict[str, Any]:
     }
 
 
-def write(report: Report, folder: Path) -> tuple[Path, Path]:
+def write(report: ClaimsReport, folder: Path) -> tuple[Path, Path]:
     """Write claims.csv and claims.json; the same report gives the same bytes.
 
     Raises:
@@ -103,12 +103,12 @@ def write(report: Report, folder: Path) -> tuple[Path, Path]:
     whole = {"frame": report.frame.record, "verdicts": verdicts, "claims": records}
     rows = [{**row, "checks": consistency(result)} for row, result in zip(records, report.results, strict=True)]
     return (
-        files.write(folder / "claims.csv", files.as_csv(rows)),
-        files.write(folder / "claims.json", files.as_json(whole)),
+        result_files.write(folder / "claims.csv", result_files.as_csv(rows)),
+        result_files.write(folder / "claims.json", result_files.as_json(whole)),
     )
 
 
-def by_basis(report: Report) -> list[tuple[str, list[int]]]:
+def by_basis(report: ClaimsReport) -> list[tuple[str, list[int]]]:
     """How many claims have each verdict, in the order of VERDICTS, by what our figure rests on."""
     table: list[tuple[str, list[int]]] = []
     for basis in BASES:
@@ -118,7 +118,7 @@ def by_basis(report: Report) -> list[tuple[str, list[int]]]:
     return table
 
 
-def replicated(report: Report) -> str:
+def replicated(report: ClaimsReport) -> str:
     """What agreement means here: how much of it is arithmetic, and how much rests on data."""
     agreed = [r.ours.basis for r in report.results if r.verdict == "agrees" and r.ours]
     data = agreed.count("database")

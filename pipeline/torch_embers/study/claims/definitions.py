@@ -86,7 +86,7 @@ class Reference(toml_models.Entry):
     number: int
 
 
-class Limits(toml_models.Explained):
+class Thresholds(toml_models.Explained):
     """Shares from which on a database counts as the whole tracker, and a sample as labelled."""
 
     census: float
@@ -99,7 +99,7 @@ class PaperClaims(toml_models.Entry):
     version: int
     claims: tuple[Claim, ...] = Field(alias="claim")
     references: tuple[Reference, ...] = Field(alias="reference")
-    limits: Limits
+    limits: Thresholds
 
     _distinct = toml_models.distinct("claims")
 

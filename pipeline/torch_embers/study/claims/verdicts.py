@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TrackerCoverage:
     """How much of the tracker the database holds: known numbers of all numbers up to the end of the study's time."""
 
     known: int
@@ -67,11 +67,11 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ClaimsReport:
     """All claims against one database."""
 
     results: tuple[Result, ...]
-    frame: Frame
+    frame: TrackerCoverage
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -86,7 +86,7 @@ def number(value: float) -> str:
     return f"{value:.4g}" if abs(value) >= 0.001 else f"{value:.6f}".rstrip("0")
 
 
-def decide(claim: Claim, ours: Ours | None, frame: Frame, labelled: float) -> Result:
+def decide(claim: Claim, ours: Ours | None, frame: TrackerCoverage, labelled: float) -> Result:
     """Decide the verdict of a claim. Pure.
 
     Args:
@@ -108,7 +108,7 @@ def decide(claim: Claim, ours: Ours | None, frame: Frame, labelled: float) -> Re
     return Result(claim, ours, verdict, why)
 
 
-def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+def _compared(claim: Claim, ours: Ours, frame: TrackerCoverage, labelled: float) -> tuple[str, str]:
     undecided = "cannot_be_compared"
     if claim.rule == "equal" or (frame.census and claim.rule == "lower_bound"):
         tolerance = claim.tolerance if claim.tolerance is not None else claim.half_unit
@@ -130,7 +130,7 @@ def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[
     return _share(claim, ours, frame, labelled)
 
 
-def _share(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+def _share(claim: Claim, ours: Ours, frame: TrackerCoverage, labelled: float) -> tuple[str, str]:
     if not frame.census:
         return (
             "cannot_be_compared",
@@ -182,10 +182,10 @@ def figure(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
     return Ours(float(claim.ours), claim.basis) if claim.ours is not None and claim.basis else None
 
 
-def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
+def frame(connection: duckdb.DuckDBPyConnection, census: float) -> TrackerCoverage:
     """How much of the tracker the database holds, up to the end of the time that was prepared (samples.at)."""
     known, numbers, until = connection.execute(resources.analysis_text(FOLDER, "frame.sql")).fetchall()[0]
-    return Frame(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
+    return TrackerCoverage(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
@@ -196,7 +196,7 @@ def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
     connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)
 
 
-def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> Report:
+def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> ClaimsReport:
     """Decide all claims on an open database; it is only read.
 
     Raises:
@@ -205,4 +205,4 @@ def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> Repor
     prepare(connection, paper)
     known = frame(connection, paper.limits.census)
     results = tuple(decide(claim, figure(connection, claim), known, paper.limits.labelled) for claim in paper.claims)
-    return Report(results, known)
+    return ClaimsReport(results, known)

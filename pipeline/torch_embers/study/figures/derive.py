@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from torch_embers.statistics.metrics import Interval
     from torch_embers.study.figures.definitions import FigureDefinition
-    from torch_embers.study.samples import Limits
+    from torch_embers.study.samples import LeastItems
 
 
 PAPER = "paper"
@@ -35,7 +35,7 @@ COUNTED_ERRORS = (
 ONE_NUMBER = "every draw gives one number, which is no interval"
 
 
-def derive(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def derive(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so."""
     if not queried:
         return Table(definition, (), (), (f"nothing to show; missing: {definition.empty}",))
@@ -64,7 +64,7 @@ def _with_ends(names: tuple[str, str, str], interval: Interval | None, unit: flo
     return dict(zip(names, (unit * interval.value, unit * interval.low, unit * interval.high), strict=True))
 
 
-def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     key = "type_k" if "type_k" in queried[0] else "k"
     rows = []
     for row in queried:
@@ -75,14 +75,14 @@ def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
     return Table(definition, tuple(rows), notes=tuple(notes))
 
 
-def _chosen(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _chosen(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Shares of issues that were chosen and depend on each other; an interval would speak of a draw nobody made."""
     table = _shares(definition, queried, limits)
     rows = tuple({name: value for name, value in row.items() if name not in ("low", "high")} for row in table.rows)
     return Table(definition, rows, notes=(*table.notes, CHOSEN))
 
 
-def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Agreement with the paper's labels first, then that of programs with each other."""
     from torch_embers.statistics import agreement
 
@@ -114,7 +114,7 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
+def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: LeastItems) -> Table:
     from torch_embers.classify import confusions
     from torch_embers.study import prevalence
 
@@ -146,7 +146,7 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Differences of shares, with intervals that hold all together (Bonferroni: each at 1 - 0.05 / their number)."""
     enough = [min(int(row["n"]), int(row["later_n"])) >= limits.least_finding for row in queried]
     confidence = 1 - (1 - CONFIDENCE) / max(1, sum(enough))
@@ -169,7 +169,7 @@ def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: L
     return Table(definition, tuple(rows), notes=notes)
 
 
-def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     from torch_embers.statistics import trend
     from torch_embers.statistics.corrections import holm
 
@@ -198,7 +198,7 @@ def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Turnbull's estimate of each group, never of all: which cases were written decides how the groups are mixed."""
     from torch_embers.statistics import turnbull
 
@@ -226,7 +226,7 @@ def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limi
     return Table(definition, tuple(rows), tuple(queried), notes, curves)
 
 
-METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {
+METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], LeastItems], Table]] = {
     "plain": lambda definition, queried, _: Table(definition, tuple(queried)),
     "shares": _shares,
     "chosen": _chosen,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers.study import samples
 from torch_embers.study.claims import definitions as claims
-from torch_embers.study.claims.verdicts import Frame, frame
+from torch_embers.study.claims.verdicts import TrackerCoverage, frame
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.derive import derive
 from torch_embers.study.figures.table import Table, query
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.study.figures.definitions import FigureDefinition
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Study:
         fixes: merged commits that name a fixed issue.
     """
 
-    plan: Plan
+    plan: StudyPlan
     sizes: dict[str, int]
-    frame: Frame
+    frame: TrackerCoverage
     items: int
     tables: tuple[Table, ...]
     verdicts: tuple[int, int]
@@ -54,7 +54,7 @@ class Study:
         raise KeyError(name)
 
 
-def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
+def make(connection: duckdb.DuckDBPyConnection, plan: StudyPlan) -> Study:
     """Compute all tables and figures; the database is only read.
 
     Args:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 SAMPLE_LOOKS = {"paper": ("#0072B2", ""), "today": ("#56B4E9", "////"), "candidates": ("#bdbdbd", "")}
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -26,12 +26,12 @@ PALEST = 0.7
 """How much white the last of several parts of a bar gets."""
 
 
-def _samples(table: Table, plan: Plan) -> list[str]:
+def _samples(table: Table, plan: StudyPlan) -> list[str]:
     there = {row["sample"] for row in table.rows}
     return [sample.name for sample in plan.samples if sample.name in there]
 
 
-def shares(table: Table, plan: Plan) -> Any:
+def shares(table: Table, plan: StudyPlan) -> Any:
     """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds.
 
     Where rows have parts, each part has a panel, and the printed shares stand in the one that the paper is about. Where
@@ -79,7 +79,9 @@ def _longest(rows: Sequence[Row], printed: Mapping[str, float]) -> float:
     return min(100.0, ROOM * max([row["high"] or 0 for row in rows] + list(printed.values()) + [5.0]))
 
 
-def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence[str], group: str, plan: Plan) -> None:
+def _panel(
+    axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence[str], group: str, plan: StudyPlan
+) -> None:
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
         colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
@@ -98,7 +100,7 @@ def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence
         )  # fmt: skip
 
 
-def breakdown(table: Table, plan: Plan) -> Any:
+def breakdown(table: Table, plan: StudyPlan) -> Any:
     """Each memory type as a bar of its sub-types, their names and counts beside it.
 
     All bars have shades of one colour: there are more types than colours, and the axis names each.

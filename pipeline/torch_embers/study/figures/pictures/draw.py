@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
-PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
+PICTURES: dict[str, Callable[[Table, StudyPlan], Any]] = {
     "shares": bars.shares,
     "stacked": stacks.stacked,
     "parts": stacks.parts,
@@ -28,13 +28,13 @@ PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
 """The pictures that `draw` in data/figures.toml names."""
 
 
-def draw(table: Table, plan: Plan) -> Any:
+def draw(table: Table, plan: StudyPlan) -> Any:
     """The picture of a figure as a Matplotlib figure; one without rows says what is missing."""
     with drawing.styled():
         return PICTURES[table.definition.draw](table, plan) if table.rows else marks.blank(table)
 
 
-def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:
+def write(table: Table, plan: StudyPlan, folder: Path) -> tuple[Path, ...]:
     """Draw a figure into a folder.
 
     Raises:

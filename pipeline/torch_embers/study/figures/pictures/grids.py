@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 PRINTED = {
     ("non_contiguous", "crash"): "non_contiguous_crashes",
@@ -28,7 +28,7 @@ PRINTED_SHARES = {"silent_correctness": "silent_share", "crash": "crash_share", 
 ALL = "all"
 
 
-def heat(table: Table, plan: Plan) -> Any:
+def heat(table: Table, plan: StudyPlan) -> Any:
     """Memory types by consequence with totals, one panel per sample and one with the counts that the paper prints."""
     group = table.definition.group
     samples = [s.name for s in plan.samples if table.of(sample=s.name) and s.name != "today"]

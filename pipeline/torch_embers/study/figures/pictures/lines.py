@@ -12,7 +12,7 @@ from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 MOST_LINES = 6
 GAP = dict.fromkeys(("share", "low", "high"), float("nan"))
@@ -68,7 +68,7 @@ def _draw(axes: Any, rows: list[dict[str, Any]], place: int, *, color: str, labe
     axes.vlines(*([r[name] for r in alone] for name in ("place", "low", "high")), color=color, alpha=0.3)
 
 
-def lines(table: Table, plan: Plan) -> Any:
+def lines(table: Table, plan: StudyPlan) -> Any:
     """Shares of the classes over time, with Wilson bands where they have intervals; too few items make a gap."""
     group = table.definition.group
     if all(row["share"] is None for row in table.rows):
@@ -94,7 +94,7 @@ def lines(table: Table, plan: Plan) -> Any:
     return marks.finish(figure, axes, table, _bands(table))
 
 
-def multiples(table: Table, plan: Plan) -> Any:
+def multiples(table: Table, plan: StudyPlan) -> Any:
     """Shares of the classes over time, a small panel for each, so that no band covers another."""
     if all(row["share"] is None for row in table.rows):
         return marks.blank(table, "Nothing is drawn: too few items.")
@@ -132,7 +132,7 @@ def _bands(table: Table) -> str:
     return f"{bands} Each point stands for {min(sizes):,} to {max(sizes):,} items."
 
 
-def sizes(table: Table, plan: Plan) -> Any:
+def sizes(table: Table, plan: StudyPlan) -> Any:
     """Lines of code by release and component, and the pairs of sizes that the paper prints."""
     figure, axes = drawing.new(8.4, 3.7)
     basis = table.rows[0]["basis"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 
 def blank(table: Table, *why: str) -> Any:
@@ -54,7 +54,7 @@ def order(rows: Sequence[Row], column: str, first: Sequence[str] = ()) -> list[s
     return sorted(counts, key=lambda c: (c in ("other", "not_a_bug"), -counts[c], c))
 
 
-def end_of_study(axes: Any, place: float, plan: Plan) -> None:
+def end_of_study(axes: Any, place: float, plan: StudyPlan) -> None:
     """A dashed line where the paper's own time ends; none where the study of today ends there or before."""
     if plan.paper.last >= plan.today.last:
         return

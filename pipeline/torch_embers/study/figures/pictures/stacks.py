@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 LEAST_SHARE = 0.04
 """Share of a panel's items from which a class has a colour of its own; the others are one grey part."""
@@ -25,7 +25,7 @@ HATCHES = ("", "////", "....")
 BASES = {"folder": "by the folders that patches change", "topic": "by what labels and words of the issues name"}
 
 
-def stacked(table: Table, plan: Plan) -> Any:
+def stacked(table: Table, plan: StudyPlan) -> Any:
     """Counts by half year, one panel for patched bugs until today and one for all candidates."""
     patched = "today" if table.of(sample="today") else "paper"
     panels = [name for name in (patched, "candidates") if table.of(sample=name)]
@@ -51,7 +51,7 @@ def stacked(table: Table, plan: Plan) -> Any:
     return marks.finish_panels(figure, table, note)
 
 
-def parts(table: Table, plan: Plan) -> Any:
+def parts(table: Table, plan: StudyPlan) -> Any:
     """Patches by part of the data path and half year: a panel by folders, one by topics, each with its own parts."""
     sample = "candidates" if table.of(sample="candidates") else str(table.rows[0]["sample"])
     rows = table.of(sample=sample)
