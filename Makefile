@@ -32,7 +32,7 @@ help: ## list the targets
 
 setup: .venv/.installed ## make .venv with the package, tests and lint
 setup-classify: .venv/.classify ## add what classification needs (PyTorch without CUDA)
-setup-study: .venv/.study ## add what pictures, experiments and the notebook need
+setup-study: .venv/.study ## add what pictures and the notebook need
 
 mine: setup ## mine the tracker into data/embers.duckdb
 	$(EMBERS) mine $(MINE)
@@ -40,7 +40,7 @@ mine: setup ## mine the tracker into data/embers.duckdb
 classify: mine setup-classify ## label every item with the study's taxonomy
 	$(EMBERS) classify $(CLASSIFY)
 
-study: classify setup-study ## the study: tables, figures, claims, experiments into analysis/results
+study: classify setup-study ## the study: tables, figures, claims into analysis/results
 	$(EMBERS) study $(STUDY)
 
 PUBLIC := maintainer_labels.csv.gz mhnurf_pytorch.csv.gz issues_and_prs_2020_02.json.gz recent_issues_text.jsonl.gz

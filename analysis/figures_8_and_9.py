@@ -5,7 +5,7 @@ Figure 8 times a chain of augmentations as it is (``default``) and with ``contig
 dimensions, beside a plain copy of the same tensor. It needs PyTorch, some minutes on two cores, and 1.5 GB of memory.
 
 Raw times are appended round by round (a pair of passes, or each order once): Ctrl-C loses one round, and the same
-command goes on. At the end the tables and pictures are written that ``embers study experiments --out FOLDER`` writes.
+command goes on. At the end ``analysis/draw_figures_8_and_9.py`` writes tables and pictures.
 The authors' code is not published: what the paper does not print is chosen, with its reason in a comment.
 """
 
@@ -23,13 +23,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import draw_figures_8_and_9 as drawn
 import numpy as np
 import pandas as pd
 import torch
 from torch.nn import functional
 
 from torch_embers.errors import EmbersError
-from torch_embers.study import measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     pixels, source = images(given.count, given.images)
     facts = {"machine": machine(given.device), "images": source}
     given.out.mkdir(parents=True, exist_ok=True)
-    file = given.out / measured.FACTS
+    file = given.out / drawn.FACTS
     known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else facts
     if {name: known[name] for name in facts} != facts:
         print(f"{given.out}: measured on another machine or on other images: choose another folder", file=sys.stderr)
@@ -297,8 +297,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     facts["arms_differ_by"] = figure_8(measuring, pixels, given.batches, given.pairs)
     file.write_text(json.dumps(facts), encoding="utf-8")
     figure_9(measuring, given.sides, given.rounds)
-    found, _ = measured.write(given.out)
-    print(*measured.findings(found), sep="\n")
+    print(*drawn.write(given.out), sep="\n")
     return 0
 
 

@@ -16,8 +16,7 @@ import duckdb
 
 from torch_embers import __version__
 from torch_embers.store import schema, views
-from torch_embers.study import facts, samples, wheel_lines
-from torch_embers.study.wheel_lines import WheelLines
+from torch_embers.study import facts, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -390,16 +389,17 @@ def small_facts() -> Iterator[None]:
     for scheme, name, parent in CLASSES:
         places[scheme] = places.get(scheme, -1) + 1
         classes.append((scheme, name, parent, places[scheme], name.upper(), "x"))
-    lines = tuple(
-        WheelLines(version, RELEASES[version], "any", "torch", component, "x", strict, 1, count)
+    lines = [
+        {"version": version, "released": str(RELEASES[version]), "module": "torch", "component": component}
+        | {"subcomponent": "x", "strict": str(strict), "files": "1", "lines": str(count)}
         for version, component, strict, count in LINES
-    )
+    ]
     with (
         mock.patch.object(facts, "backend_labels", return_value=BACKEND_LABELS),
         mock.patch.object(facts, "classes", return_value=classes),
         mock.patch.object(facts, "fix_commits", return_value=FIX_COMMITS),
         mock.patch.object(facts, "first_days", return_value=FIRST_DAYS),
-        mock.patch.object(wheel_lines, "measured", return_value=lines),
+        mock.patch.object(facts, "wheel_lines", return_value=lines),
     ):
         yield
 

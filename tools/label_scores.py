@@ -33,7 +33,7 @@ from torch_embers.classify.questions import Question, questions
 from torch_embers.classify.stage import labels_of
 from torch_embers.classify.text import read
 from torch_embers.evaluate.learners import Texts, tfidf, vectors
-from torch_embers.evaluate.measure import Answers, report
+from torch_embers.evaluate.measure import LearnerAnswers, report
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
@@ -107,17 +107,19 @@ def score(store: Store, encoder: str | None) -> dict[str, Any]:
         known = [row for row in rows if question.truth(row.gold) is not None]
         known_labels = np.array([question.truth(row.gold) for row in known])
         groups, none = np.arange(len(known)), np.zeros((len(known), 1), np.float32)
-        answers = [Answers("rules", np.array(by_rules(question, known, [items[p] for p in at])), np.full(len(at), 0.5))]
+        answers = [
+            LearnerAnswers("rules", np.array(by_rules(question, known, [items[p] for p in at])), np.full(len(at), 0.5))
+        ]
         learners = [("tfidf", tfidf, None)] + ([("encoder", vectors, other)] if other else [])
         for name, learner, encoding in learners:
             learned = none if encoding is None else encoding.encode([row.item.text.title for row in known])
             asked = none[:1] if encoding is None else encoding.encode([items[place].text.title for place in at])
             texts = Texts([row.item for row in known], none, learned)
             classes, said = learner(texts, known_labels, groups, Texts([items[p] for p in at], none[: len(at)], asked))
-            answers.append(Answers(name, np.array(classes)[said.argmax(axis=1)], said.max(axis=1)))
+            answers.append(LearnerAnswers(name, np.array(classes)[said.argmax(axis=1)], said.max(axis=1)))
         mine = chances[question.name][at]
         classes = made.about.questions[question.name].classes
-        answers.append(Answers("classifier", np.array(classes)[mine.argmax(axis=1)], mine.max(axis=1)))
+        answers.append(LearnerAnswers("classifier", np.array(classes)[mine.argmax(axis=1)], mine.max(axis=1)))
         reports.append(report(question.name, "test", truth, list(range(len(at))), answers).as_dict())
     sure: dict[str, list[int]] = {}
     for label in labels:

@@ -3,7 +3,7 @@
 base      the package in editable form with what tests and lint need, at the versions of constraints.txt
 classify  what classification needs, first of all PyTorch without CUDA: from PyTorch's own CPU index when that answers
           within seconds (asked once, for torch alone), else from wherever pip is set up to look
-study     what pictures, experiments and the notebook need, with the same PyTorch
+study     what pictures and the notebook need, with the same PyTorch
 """
 
 from __future__ import annotations

@@ -67,15 +67,6 @@ def validate(model: type[Model], data: Mapping[str, Any], name: str) -> Model:
         raise InputError(f"data/{name}: {_told(error, data)[0]}") from error
 
 
-def problems(model: type[BaseModel], data: Mapping[str, Any]) -> list[str]:
-    """All that is wrong with parsed TOML, as ``function "crash": kind: Field required``; nothing where it fits."""
-    try:
-        model.model_validate(data, context=data)
-    except ValidationError as error:
-        return _told(error, data)
-    return []
-
-
 def _told(error: ValidationError, data: Mapping[str, Any]) -> list[str]:
     return [
         ": ".join([*_place(data, one["loc"]), one["msg"].removeprefix("Value error, ")])

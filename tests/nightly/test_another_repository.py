@@ -19,7 +19,7 @@ from torch_embers.mine.options import Request
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
 from torch_embers.store.store import Store
-from torch_embers.study import census, command
+from torch_embers.study import parts
 from torch_embers.verdicts import shipped
 
 if TYPE_CHECKING:
@@ -91,11 +91,8 @@ def test_the_study_counts_the_repository_and_compares_no_claim(rust: Store, tmp_
     with rust.writer("test") as writer:
         one = Commit(RUST, "a" * 40, committed_at="2023-01-01T00:00:00Z", subject="x", message="x", line="main")
         put(writer, commits=[one], commit_files=[CommitFile(RUST, "a" * 40, "src/a.rs")])
-    found = census.of_store(rust)
-    assert found
-    assert (found.population["repo"], found.population["merges"], found.claims) == (RUST, 1, [])
     with pytest.raises(InputError, match=f"this database holds {RUST}"):
-        command.run(rust, ["claims"], tmp_path / "out", None)
-    study = command.counted(rust)
+        parts.run(rust, ["claims"], tmp_path / "out", None)
+    study = parts.run(rust, ["tables"], tmp_path / "out", None).study
     assert rows(rust.path, "SELECT count(*) FROM items") == [(1,)]
     assert not study.table("figure_1").rows

@@ -104,5 +104,7 @@ def test_the_command_prints_what_it_wrote_and_two_lines_that_load_it(
 
 def test_the_dataset_is_made_without_packages_of_the_extras() -> None:
     blocked = "sys.modules.update(dict.fromkeys(['scipy', 'sklearn', 'matplotlib', 'torch', 'onnxruntime']))"
-    code = f"import sys; {blocked}; import torch_embers.dataset.publish, torch_embers.study.command, torch_embers.run.cases"
+    code = (
+        f"import sys; {blocked}; import torch_embers.dataset.publish, torch_embers.study.parts, torch_embers.run.cases"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,18 +6,18 @@ import colorsys
 import csv
 import importlib.util
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import draw_figures_8_and_9 as drawn
 import pytest
-
-from torch_embers.cli import main
-from torch_embers.study import measured
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "analysis" / "results"
 TINY = ("--count", "3", "--batches", "1", "2", "--pairs", "2", "--sides", "3", "4", "--rounds", "2")
 
 
@@ -37,13 +37,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def study(out: Path) -> None:
-    """Run `embers study experiments`."""
-    with pytest.raises(SystemExit, match="0"):
-        main(["study", "experiments", "--out", str(out)])
-
-
-def test_a_run_that_was_interrupted_goes_on_and_writes_what_the_study_writes(
+def test_a_run_that_was_interrupted_goes_on(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, append = tmp_path / "out", script.Measuring.append
@@ -67,25 +61,24 @@ def test_a_run_that_was_interrupted_goes_on_and_writes_what_the_study_writes(
     for name in ("figure_8", "figure_9"):
         with (ROOT / "analysis" / "results" / f"{name}_raw.csv").open(encoding="utf-8") as shipped:
             assert next(shipped) == (out / f"{name}_raw.csv").read_text(encoding="utf-8").splitlines(keepends=True)[0]
-    facts = json.loads((out / measured.FACTS).read_text(encoding="utf-8"))
-    assert facts.keys() == measured.read().facts.keys()
+    facts = json.loads((out / drawn.FACTS).read_text(encoding="utf-8"))
+    assert facts.keys() == drawn.read(RESULTS).facts.keys()
     assert max(facts["arms_differ_by"].values()) <= 1e-5  # both arms do the same work
-    written = {path.name: path.read_bytes() for path in out.iterdir()}
-    study(out)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == written
 
 
 def test_another_machine_s_folder_is_left_alone(script: ModuleType, tmp_path: Path, monkeypatch: Any) -> None:
     known = {"machine": {"processor": "another"}, "images": "x"}
-    (tmp_path / measured.FACTS).write_text(json.dumps(known), encoding="utf-8")
+    (tmp_path / drawn.FACTS).write_text(json.dumps(known), encoding="utf-8")
     assert script.main(["--out", str(tmp_path), *TINY]) == 3
-    assert [path.name for path in tmp_path.iterdir()] == [measured.FACTS]
+    assert [path.name for path in tmp_path.iterdir()] == [drawn.FACTS]
 
 
-def test_the_study_draws_the_committed_pictures(tmp_path: Path) -> None:
-    study(tmp_path)
-    for path in tmp_path.glob("*.[cj]s*"):
-        assert path.read_bytes() == (ROOT / "analysis" / "results" / path.name).read_bytes(), path.name
+def test_the_committed_pictures_are_drawn_from_the_committed_times(tmp_path: Path) -> None:
+    for name in ("figure_8_raw.csv", "figure_9_raw.csv", drawn.FACTS):
+        shutil.copy(RESULTS / name, tmp_path)
+    drawn.write(tmp_path)
+    for path in (*tmp_path.glob("*.[cj]s*"), *tmp_path.glob("*.svg")):
+        assert path.read_bytes() == (RESULTS / path.name).read_bytes(), path.name
     pictures = {f"figure_{n}.{kind}" for n in (8, 9) for kind in ("svg", "png", "csv")}
     assert pictures <= {path.name for path in tmp_path.iterdir()}
 
@@ -100,7 +93,7 @@ def test_the_chain_begins_channels_last_and_the_aware_arm_is_contiguous_behind_e
         fed[name] = y.is_contiguous()
         y = step(y)
     assert y.shape == (5, 3, script.SECOND, script.SECOND)
-    assert {name for name, contiguous in fed.items() if contiguous} >= set(measured.ALIKE)
+    assert {name for name, contiguous in fed.items() if contiguous} >= set(drawn.ALIKE)
     assert dict(steps)["to tensor"](x).is_contiguous(memory_format=torch.channels_last)
     seen: list[bool] = []
     watched = [(name, lambda x, step=step: (seen.append(x.is_contiguous()), step(x))[1]) for name, step in steps]

@@ -39,7 +39,7 @@ def tool() -> ModuleType:
 
 
 @pytest.fixture(scope="module")
-def reading(catalog_template: Path) -> study.Reading:
+def reading(catalog_template: Path) -> study.StudyResults:
     return study.read(catalog_template)
 
 
@@ -137,17 +137,17 @@ def test_the_notebook_says_the_same_from_a_fresh_catalog(tool: ModuleType, capsy
 # --- what it stands on ---------------------------------------------------------------------------------------------
 
 
-def test_the_newest_day_of_the_data_is_counted_by_default(catalog_template: Path, reading: study.Reading) -> None:
+def test_the_newest_day_of_the_data_is_counted_by_default(catalog_template: Path, reading: study.StudyResults) -> None:
     lines = (ROOT / "data" / "catalog.jsonl").read_text(encoding="utf-8").splitlines()
     newest = max(json.loads(line)["facts_as_of"] for line in lines)
     assert study.newest_day(Store(catalog_template)) == date.fromisoformat(newest)
     assert reading.as_of == date.fromisoformat(newest)
     assert study.read(catalog_template, as_of=date(2024, 7, 31)).as_of == date(2024, 7, 31)
     assert reading.origin == "the database catalog.duckdb"
-    assert study.read().origin == study.reading.ORIGIN, "without a database the embedded catalog is read"
+    assert study.read().origin == study.notebook.ORIGIN, "without a database the embedded catalog is read"
 
 
-def test_a_frame_has_the_rows_of_the_table(reading: study.Reading) -> None:
+def test_a_frame_has_the_rows_of_the_table(reading: study.StudyResults) -> None:
     frame = reading.frame("figure_3", sample="paper")
     assert set(frame["sample"]) == {"paper"}
     assert frame["k"].sum() == frame["n"].iloc[0] == reading.study.sizes["paper"]
@@ -158,7 +158,9 @@ def test_a_frame_has_the_rows_of_the_table(reading: study.Reading) -> None:
     assert reading.picture("figure_3").png.startswith(b"\x89PNG")
 
 
-def test_what_does_not_exist_or_is_damaged_is_refused_with_what_does(reading: study.Reading, tmp_path: Path) -> None:
+def test_what_does_not_exist_or_is_damaged_is_refused_with_what_does(
+    reading: study.StudyResults, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match=r"'figure_77'.*figure_3"):
         reading.frame("figure_77")
     with pytest.raises(InputError, match=r"no column 'smaple'.*sample"):
@@ -178,11 +180,3 @@ def test_text_from_outside_is_shown_as_it_is() -> None:
     shown = study.as_shown(pd.DataFrame({"title": ["<script>alert(1)</script>"]}))
     assert "<script>" not in shown._repr_html_()
     assert "&lt;script&gt;" in shown._repr_html_()
-
-
-def test_the_experiments_are_shown_with_their_day_and_machine() -> None:
-    found = study.experiments()
-    assert [picture.name for picture in found.pictures] == ["figure_8", "figure_9"]
-    assert all(picture._repr_png_().startswith(b"\x89PNG") for picture in found.pictures)
-    assert "Measured on 2" in found.where
-    assert {line.partition(" ")[0] for line in found.finding} == {"Figure"}

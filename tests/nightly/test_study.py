@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from datetime import date
-from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +19,6 @@ from mini_study import CRASH, REPO
 from support import ROOT, assert_clean_error, example_count, run_embers
 from torch_embers.store.store import Store
 from torch_embers.study import samples
-from torch_embers.study.claims import geometry
 from torch_embers.study.figures import definitions
 
 if TYPE_CHECKING:
@@ -323,10 +321,3 @@ def test_without_matplotlib_tables_and_claims_are_there_and_pictures_are_asked_f
     made = set(contents(tmp_path / "out"))
     assert {"table_1.csv", "figure_3.csv", "claims.csv", "study.json"} <= made
     assert not [name for name in made if name.endswith((".svg", ".png", ".part"))]
-
-
-def test_contiguity_after_a_permutation_is_what_pytorch_says() -> None:
-    torch = pytest.importorskip("torch")
-    tensor = torch.empty(1, 2, 3, 1, 2)
-    for order in permutations(range(5)):
-        assert geometry.stays_contiguous(tensor.shape, order) == tensor.permute(order).is_contiguous()

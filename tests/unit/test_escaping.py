@@ -18,7 +18,7 @@ from torch_embers.cli.log import VisibleFormatter
 from torch_embers.console import stderr, stdout, table
 from torch_embers.recheck import reports
 from torch_embers.recheck.recheck import Change, Recheck
-from torch_embers.study import files
+from torch_embers.study import result_files
 from torch_embers.verdicts.script_excerpt import script_of
 
 if TYPE_CHECKING:
@@ -130,7 +130,9 @@ def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:
 
 
 def test_files_of_the_study_are_harmless(tmp_path: Path) -> None:
-    written = files.write(tmp_path / "f.csv", files.as_csv([{"title": EVIL, "change": -1.5, "none": None}]))
+    written = result_files.write(
+        tmp_path / "f.csv", result_files.as_csv([{"title": EVIL, "change": -1.5, "none": None}])
+    )
     assert written.read_text(encoding="utf-8").endswith(",-1.5,\n")
     assert unseen(written.read_text(encoding="utf-8")) == set()
     assert list(cells(tmp_path))[3].startswith("'=")

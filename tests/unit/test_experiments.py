@@ -5,19 +5,20 @@ from __future__ import annotations
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+import draw_figures_8_and_9 as drawn
 import numpy as np
 import pytest
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import files, measured
+from torch_embers.study import result_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     Times = list[tuple[str, str, int, float]]
-    Read = Callable[..., measured.Measured]
+    Read = Callable[..., drawn.Measured]
 
 HEADING = "experiment,device,series,variant,step,repeat,seconds,amount"
 PAIR = [("default", "chain", 0, 40), ("contiguity-aware", "chain", 0, 20)]
@@ -31,12 +32,12 @@ ORDERS += [("1 0 2 3 4 5", "fresh", 0, 1e-6)]
 def read(tmp_path: Path) -> Read:
     """The tables of made-up raw times of both figures."""
 
-    def read_times(chain: Times = PAIR, orders: Times = ORDERS, side: int = 10) -> measured.Measured:
-        (tmp_path / measured.FACTS).write_text("{}", encoding="utf-8")
+    def read_times(chain: Times = PAIR, orders: Times = ORDERS, side: int = 10) -> drawn.Measured:
+        (tmp_path / drawn.FACTS).write_text("{}", encoding="utf-8")
         for figure, series, amount, times in ((8, "batch 1", 10, chain), (9, f"d = {side}", 4 * side**5, orders)):
             lines = [f"x,cpu,{series},{v},{step},{repeat},{seconds},{amount}" for v, step, repeat, seconds in times]
             (tmp_path / f"figure_{figure}_raw.csv").write_text("\n".join([HEADING, *lines, ""]), encoding="utf-8")
-        return measured.read(tmp_path)
+        return drawn.read(tmp_path)
 
     return read_times
 
@@ -48,11 +49,11 @@ def pairs(default: list[float], aware: list[float]) -> Times:
 
 
 def test_the_committed_tables_and_sentences_follow_from_the_committed_raw_times() -> None:
-    home = resources.shipped(*measured.RESULTS)
-    found = measured.read()
+    home = resources.CHECKOUT_DIR / "analysis" / "results"
+    found = drawn.read(home)
     for name, rows in found.tables.items():
-        assert files.as_csv(rows, measured._cell) == (home / f"{name}.csv").read_text(encoding="utf-8"), name
-    assert found.facts["finding"] == measured.findings(found)
+        assert result_files.as_csv(rows, drawn._cell) == (home / f"{name}.csv").read_text(encoding="utf-8"), name
+    assert found.facts["finding"] == drawn.findings(found)
     assert found.facts["measured_on"] in found.where
     assert found.facts["machine"]["processor"] in found.where
 
@@ -121,7 +122,7 @@ def test_what_was_measured_on_a_busy_machine_is_said_to_explain_nothing(read: Re
     crop = [(arm, "crop", 0, 90.0) for arm, _, _, _ in PAIR] + [("contiguity-aware", "contiguous() crop", 0, 1.0)]
     orders = [("0 5 2 3 4 1", step, n, 1 + 8 * n) for step in ("fresh", "placed") for n in range(2)]
     orders += [("0 1 2 3 5 4", step, n, 8 - 6 * n) for step in ("fresh", "placed") for n in range(2)]
-    said = measured.findings(read([*pairs([10, 40], [20, 20]), *crop], [*ORDERS[:2], *orders]))
+    said = drawn.findings(read([*pairs([10, 40], [20, 20]), *crop], [*ORDERS[:2], *orders]))
     assert [sentence.partition(" ")[0] for sentence in said] == ["Figure", "Figure"]
     assert "0 no difference, 1 unclear" in said[0]
     assert "too busy to explain anything" in said[1]
@@ -131,9 +132,9 @@ def test_a_measurement_that_is_not_finished_says_how_to_finish_it(read: Read, tm
     read()
     (tmp_path / "figure_9_raw.csv").unlink()
     with pytest.raises(InputError, match=r"figure_9_raw.*python analysis/figures_8_and_9\.py"):
-        measured.read(tmp_path)
+        drawn.read(tmp_path)
 
 
 def test_bytes_are_readable() -> None:
-    readable = [measured.bytes_text(count) for count in (999, 1640, 39_062_500, 42e9)]
+    readable = [drawn.bytes_text(count) for count in (999, 1640, 39_062_500, 42e9)]
     assert readable == ["999 B", "1.64 kB", "39.1 MB", "42 GB"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ANALYSIS = Path(__file__).resolve().parents[2] / "analysis"
 QUERIES = {path.stem: path for kind in ("tables", "figures") for path in sorted((ANALYSIS / kind).glob("*.sql"))}
 FIGURES = {definition.id: definition for definition in definitions.load()}
-LIMITS = samples.Limits(least_share=5, least_group=8, least_finding=20)
+LIMITS = samples.load().limits
 
 COUNTED = {
     "funnel": "closed issues of the data path to July 2024: 10 25 26 40 50 60 70 90, later 100 120; by their labels bugs: "

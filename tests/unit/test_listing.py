@@ -36,7 +36,7 @@ from torch_embers.research.skips import Entry
 from torch_embers.run.oracles import Watched
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, list_cases
-from torch_embers.study import command as study_command
+from torch_embers.study import parts
 from torch_embers.verdicts.ledger import Cell
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],
     "embers research fix-tests": lambda: [field.name for field in fields(Yield)],
-    "embers study": lambda: study_command.as_table(study_command.Done()),
+    "embers study": lambda: parts.as_table(parts.Done()),
     "embers sanitize": lambda: Finding("layout", "op", "out", "wrong_value", "said").row(),
     "embers report": lambda: [field.name for field in fields(Reported)],
     "embers research perf": lambda: Timed([], {}, [], 0.1).table(),

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from torch_embers.store.store import Store
-from torch_embers.study import command, findings, results
-from torch_embers.study.claims import claims_table, verdicts
+from torch_embers.study import findings, samples
+from torch_embers.study.claims import claims_table, definitions, verdicts
+from torch_embers.study.figures.make import make
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.make import Study
@@ -27,13 +28,14 @@ CORRECTED = "prevalence"
 @pytest.fixture(scope="module")
 def study(catalog_template: Path) -> Study:
     """The study on the catalog alone, as of the day of the committed results."""
-    return command.counted(Store(catalog_template), date.fromisoformat(COMMITTED["as_of"]))
+    with Store(catalog_template).read() as connection:
+        return make(connection, samples.load(date.fromisoformat(COMMITTED["as_of"])))
 
 
 def test_committed_results_are_those_of_the_catalog(study: Study) -> None:
     """Their tables are a promise."""
     outcomes = findings.decide(study)
-    made = results.record(study, outcomes)
+    made = findings.record(study, outcomes)
     for name in ("frame", "samples", "findings", "items", "paper_ends"):
         assert made[name] == COMMITTED[name], name
     assert any(outcome.supported for outcome in outcomes)
@@ -43,7 +45,8 @@ def test_committed_results_are_those_of_the_catalog(study: Study) -> None:
 
 
 def test_committed_claims_are_those_of_the_catalog(catalog_template: Path, tmp_path: Path) -> None:
-    report = verdicts.on_store(Store(catalog_template))
+    with Store(catalog_template).read() as connection:
+        report = verdicts.evaluate(connection, definitions.load())
     for path in claims_table.write(report, tmp_path):
         assert path.read_bytes() == (RESULTS / path.name).read_bytes(), "make study, then make docs"
     shares = [r for r in report.results if r.ours and r.ours.basis == "database" and r.ours.n is not None]

@@ -184,7 +184,7 @@ def test_the_correction_undoes_a_known_error() -> None:
     found = prevalence.correct(matrix([[800, 200], [100, 900]], "a b"), {"a": 240, "b": 760})
     assert isinstance(found, Prevalence)
     first = found.shares[0]
-    assert (first.name, first.predicted, first.gold) == ("a", 240, 1000)
+    assert (first.name, first.predicted) == ("a", 240)
     assert first.raw.value == 0.24
     assert (first.raw.low, first.raw.high) == wilson(240, 1000)
     assert first.corrected.value == pytest.approx(0.2, abs=1e-3)
@@ -200,7 +200,6 @@ def test_classes_with_little_gold_or_never_recognised_become_the_rest() -> None:
     assert [share.name for share in found.shares] == ["a", "b", "rest"]
     assert found.merged == (("blind", "7% recognised"), ("rare", "9 gold items"))
     assert found.shares[-1].predicted == 15
-    assert found.condition <= prevalence.MOST_CONDITION
 
 
 @pytest.mark.parametrize(
@@ -219,8 +218,6 @@ def test_what_cannot_be_corrected_is_refused_as_data(
     found = prevalence.correct(matrix(counts), predicted)
     assert isinstance(found, InsufficientData)
     assert re.search(reason, found.reason)
-    with pytest.raises(InputError, match="negative"):
-        prevalence.correct(matrix(counts), {"c0": -1})
 
 
 def test_the_shipped_classifier_has_a_matrix_of_each_scheme_that_is_corrected() -> None:
@@ -306,3 +303,17 @@ def test_a_trend_of_shares_mirrors_and_does_not_depend_on_the_zero_of_time(
     assert isinstance(moved, ShareTrend)
     assert isinstance(backwards, ShareTrend)
     assert (moved.z, -backwards.z) == pytest.approx((one.z, one.z), abs=1e-9)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_holds_the_share_stays_within_0_and_1_and_mirrors(share: tuple[int, int]) -> None:
+    k, n = share
+    low, high = wilson(k, n)
+    assert 0 <= low <= k / n <= high <= 1
+    assert wilson(n - k, n) == (pytest.approx(1 - high), pytest.approx(1 - low))
+
+
+@pytest.mark.parametrize(("k", "n", "confidence"), [(0, 0, 0.95), (-1, 5, 0.95), (6, 5, 0.95), (1, 5, 1.0)])
+def test_wilson_refuses_what_is_no_share(k: int, n: int, confidence: float) -> None:
+    with pytest.raises(ValueError, match="no interval"):
+        wilson(k, n, confidence)

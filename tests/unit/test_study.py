@@ -14,11 +14,11 @@ import mini_study
 from support import ROOT, assert_clean_error, assert_snapshot, run_embers
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import command, files, findings, results, samples
-from torch_embers.study.claims.verdicts import Frame
+from torch_embers.study import findings, parts, result_files, samples
+from torch_embers.study.claims.verdicts import TrackerCoverage
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.make import Study
-from torch_embers.study.figures.table import Table
+from torch_embers.study.figures.table import Table, cell
 from torch_embers.study.findings import Finding
 
 if TYPE_CHECKING:
@@ -126,12 +126,18 @@ def test_a_day_before_the_end_of_the_paper_ends_its_sample_too() -> None:
 
 # ---- what can be said --------------------------------------------------------------------------------------------------
 
-SOME, WHOLE = Frame(3, 100, census=False), Frame(100, 100, census=True)
+SOME, WHOLE = TrackerCoverage(3, 100, census=False), TrackerCoverage(100, 100, census=True)
 TABLE_1 = next(e for e in definitions.load() if e.id == "table_1")
 
 
 def decided(
-    test: str, rows: Sequence[Row], *, frame: Frame = WHOLE, scope: str = "tracker", least: float = 0.0, **table: Any
+    test: str,
+    rows: Sequence[Row],
+    *,
+    frame: TrackerCoverage = WHOLE,
+    scope: str = "tracker",
+    least: float = 0.0,
+    **table: Any,
 ) -> findings.Outcome:
     """A finding about a table of these rows."""
     definition = TABLE_1.model_copy(update={"group": "class", "event": "fixed"})
@@ -206,7 +212,7 @@ def test_a_selected_sample_says_nothing_about_the_tracker_and_something_about_it
 def test_a_malformed_finding_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = next(e for e in resources.load_toml("findings.toml")["finding"] if e["id"] == "annotators_agree")
     monkeypatch.setattr(resources, "load_toml", lambda _: {"finding": [entry | {"test": "luck"}]})
-    with pytest.raises(InputError, match="\"annotators_agree\": test: 'luck' is none of first, more"):
+    with pytest.raises(InputError, match="\"annotators_agree\": test: Input should be 'first', 'more'"):
         findings.load()
 
 
@@ -216,12 +222,12 @@ def test_every_finding_is_about_a_figure_and_every_test_is_made() -> None:
 
 
 def test_values_of_files_are_short_and_the_same_everywhere() -> None:
-    assert results.cell(12.345678) == 12.35
-    assert results.cell(1234567.8) == 1234568
-    assert results.cell(date(2024, 7, 31)) == "2024-07-31"
-    assert results.cell(7) == 7
-    assert files.as_csv([]) == ""
-    assert files.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
+    assert cell(12.345678) == 12.35
+    assert cell(1234567.8) == 1234568
+    assert cell(date(2024, 7, 31)) == "2024-07-31"
+    assert cell(7) == 7
+    assert result_files.as_csv([]) == ""
+    assert result_files.as_csv([{"a": None, "b": 'x,"y"'}]) == 'a,b\n,"x,""y"""\n'
 
 
 def test_ctrl_c_says_where_the_finished_parts_are(
@@ -232,7 +238,7 @@ def test_ctrl_c_says_where_the_finished_parts_are(
     def struck(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "run", struck)
+    monkeypatch.setattr(parts, "run", struck)
     done = run_embers("study", "tables", "--database", catalog_template, "--out", tmp_path)
     assert done.returncode == 130
     assert "the same command begins anew" in done.stderr

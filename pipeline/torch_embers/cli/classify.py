@@ -56,32 +56,20 @@ def classify(
 
 
 def evaluate(
-    train: Annotated[Path | None, typer.Option(help="CSV file to learn from, instead of the database's gold.")] = None,
-    test: Annotated[Path | None, typer.Option(help="CSV file to answer; without one, five folds.")] = None,
-    text_col: Annotated[
-        list[str] | None, typer.Option(help="Column with text, the title first; repeat to join several.")
-    ] = None,
-    label_col: Annotated[str, typer.Option(help="Column with the class.")] = "label",
-    scheme: Annotated[list[str] | None, typer.Option(help="Only this scheme of the gold; repeat for more.")] = None,
+    scheme: Annotated[list[str] | None, typer.Option(help="Only this scheme; repeat for more.")] = None,
     out: Annotated[Path | None, typer.Option(help="Also write everything as JSON to this file.")] = None,
     database: DatabaseOption = None,
 ) -> None:
-    """Measure the classifier beside baselines, on gold or CSV files."""
+    """Measure the classifier beside baselines, on gold labels."""
     packages.require("train", "measuring needs")
-    from torch_embers.evaluate import command as evaluate_command
-    from torch_embers.evaluate import show as evaluate_show
+    from torch_embers.evaluate import measure
     from torch_embers.progress_bar import ProgressBar
 
-    if train is None and (test is not None or text_col):
-        raise InputError("--test and --text-col go with --train FILE")
     with ProgressBar("evaluating", unit="answers") as progress:
-        if train is not None:
-            found = evaluate_command.on_files(train, test, text_col or ["text"], label_col, progress)
-        else:
-            found = evaluate_command.on_gold(store_at(database), scheme or (), progress)
-    evaluate_show.print_reports(found)
+        found = measure.on_gold(store_at(database), scheme or (), progress)
+    measure.print_reports(found)
     if out is not None:
-        evaluate_command.write_json(found, out)
+        measure.write_json(found, out)
 
 
 class LabelAction(StrEnum):
@@ -116,15 +104,15 @@ def label(
         return
     if action is None or file is None:
         raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
-    from torch_embers.label import show
+    from torch_embers.label import check_rule, sheet
 
     if action is LabelAction.EXPORT:
-        show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)
+        sheet.export(store, file, scheme or (), annotator, limit, blind=blind)
     elif scheme or blind:
         raise InputError("--scheme and --blind go with `export`")
     elif action is LabelAction.CHECK_RULE:
-        show.print_rules(store, file)
+        check_rule.print_effects(store, file)
     elif annotator is None:
         raise InputError("say who filled it in: --annotator NAME")
     else:
-        show.import_sheet(store, file, annotator)
+        sheet.take(store, file, annotator)

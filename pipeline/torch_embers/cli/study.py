@@ -1,4 +1,4 @@
-"""The command `embers study`: the tables, figures, claims and experiments of the paper, from this database."""
+"""The command `embers study`: the tables, figures and claims of the paper, from this database."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from torch_embers.json_output import print_json
 def study(
     what: Annotated[
         list[str] | None,
-        typer.Argument(help="tables, claims, census, figures, experiments: one or more.", show_default="all"),
+        typer.Argument(help="tables, claims, figures: one or more.", show_default="all"),
     ] = None,
     as_of: Annotated[
         str | None, typer.Option("--as-of", help="Count what there was on this day (UTC).", show_default="today")
@@ -24,31 +24,27 @@ def study(
 ) -> None:
     """Rebuild the study from this database, beside the paper's numbers.
 
-    Its parts: tables, claims, census, figures, experiments. Every number is printed with its count
-    of items and how they were selected; findings need enough of them.
-    Experiments are figures 8 and 9, drawn from measurements that come with embers: each picture names their day and
-    machine. `python analysis/figures_8_and_9.py` in a checkout measures them on your machine.
+    Its parts: tables, claims, figures. Every number is printed with its count of items and how they were selected;
+    findings need enough of them. Figures 8 and 9 are measured instead, by `python analysis/figures_8_and_9.py` in a
+    checkout.
     """
+    from torch_embers.console import plain, stderr
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.study import command, show
+    from torch_embers.study import parts, printing
     from torch_embers.study.samples import parse_day
 
+    day = parse_day(as_of) if as_of else None
     try:
         with ProgressBar("study", unit="steps") as progress:
-            done = command.run(
-                store_at(database, required=command.parts(what or ()) != ("experiments",)),
-                what or (),
-                out,
-                progress,
-                as_of=parse_day(as_of) if as_of else None,
-            )
+            done = parts.run(store_at(database), what or (), out, progress, as_of=day)
     except KeyboardInterrupt:
-        show.print_interrupted(out)
+        told = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
+        stderr().print(told, soft_wrap=True)
         sys.exit(INTERRUPTED)  # typer.Exit would have the usual words said as well
     if json:
-        print_json(command.as_table(done))
+        print_json(parts.as_table(done))
     else:
-        show.print_done(done, out)
+        printing.print_done(done, out)
 
 
 def silent(

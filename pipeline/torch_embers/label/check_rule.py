@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from torch_embers import resources, toml_models
+from torch_embers import resources
 from torch_embers.classify.labels import gold
 from torch_embers.classify.labels.label_model import Accuracy, estimate
-from torch_embers.classify.labels.labelling_file import AnyFunction, LabellingFile
 from torch_embers.classify.labels.weak import FILE, Labeller
 from torch_embers.classify.labels.weak_table import execution_outcomes
+from torch_embers.console import plain, stdout
 from torch_embers.errors import InputError
-from torch_embers.taxonomy import Taxonomy, TaxonomyError
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from torch_embers.classify.labels.weak import WeakLabel
@@ -29,34 +27,11 @@ _ITEMS = (
 )
 
 
-class RuleFile(toml_models.Entry):
-    """The rules of a file."""
-
-    function: tuple[AnyFunction, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What one rule does to the items of a database; a rule for a class that stands under another is two."""
-
-    name: str
-    scheme: str
-    value: str
-    items: int
-    """Items that it votes on."""
-    accuracy: Accuracy
-    """Of its votes where gold labels answer its scheme."""
-    compared: int
-    """Items on which existing rules vote in its scheme, too."""
-    conflicts: tuple[str, ...] | None
-    """Those on which one of them votes for another class: item, these votes, title. ``None`` where several may hold."""
-
-
 def read(path: Path) -> Labeller:
     """Read rules: `[[function]]` tables, or the whole of ``data/labelling.toml`` with changes.
 
     Raises:
-        InputError: the file cannot be read, or anything in it is wrong; the message has a line for each mistake.
+        InputError: the file cannot be read, or something in it is wrong; the message names the rule and its key.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -64,41 +39,26 @@ def read(path: Path) -> Labeller:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:  # also what is no UTF-8
         raise InputError(f"{path}: {error}") from error
-    taxonomy = Taxonomy.load()
-    problems = list(_problems(data, taxonomy))
-    if problems:
-        raise InputError(f"{path}: {len(problems)} to mend:" + "".join(f"\n  {problem}" for problem in problems))
-    return Labeller(resources.load_toml(FILE) | {"function": data["function"]}, taxonomy)
+    if not data.get("function"):
+        raise InputError(f"{path}: no rule is here: write a [[function]] table")
+    try:
+        return Labeller(resources.load_toml(FILE) | data, Taxonomy.load())
+    except InputError as error:
+        raise InputError(f"{path}{str(error).removeprefix(f'data/{FILE}')}") from error
 
 
-def _problems(data: Mapping[str, Any], taxonomy: Taxonomy) -> Iterator[str]:
-    unknown = sorted(data.keys() - LabellingFile.model_fields.keys())
-    yield from (f"{key}: rules stand in [[function]] tables" for key in unknown)
-    if not (entries := data.get("function")):
-        yield "no rule is here: write a [[function]] table"
-        return
-    yield from toml_models.problems(RuleFile, {"function": entries})
-    tables = [entry if isinstance(entry, dict) else {} for entry in entries] if isinstance(entries, list) else []
-    ids = Counter(str(entry["id"]) for entry in tables if "id" in entry)
-    yield from (f'function "{name}": {count} rules have this id' for name, count in ids.items() if count > 1)
-    for place, entry in enumerate(tables):
-        try:
-            if "scheme" in entry and "value" in entry:
-                taxonomy.scheme(str(entry["scheme"])).find(str(entry["value"]))
-        except TaxonomyError as error:
-            yield f"function {toml_models.called(entry, place)}: {error}"
+def print_effects(store: Store, path: Path) -> None:
+    """Print what each rule of a file does to the items of a database beside the existing rules.
 
-
-def effects(store: Store, rules: Labeller) -> tuple[int, list[Effect]]:
-    """How many items the database has, and what each rule does to them beside the existing rules.
-
-    An existing rule of the same id is not compared: the rule takes its place.
+    An existing rule of the same id is not compared: the rule takes its place. A rule for a class that stands under
+    another votes twice.
 
     Raises:
+        InputError: a rule is wrong.
         StoreError: the database cannot be read.
     """
-    existing, own = Labeller.load(), rules.names()
-    items = 0
+    rules, existing = read(path), Labeller.load()
+    own, items = rules.names(), 0
     votes: dict[tuple[str, int], list[WeakLabel]] = {}
     compared: Counter[str] = Counter()
     conflicts: dict[str, list[str]] = defaultdict(list)
@@ -120,28 +80,25 @@ def effects(store: Store, rules: Labeller) -> tuple[int, list[Effect]]:
                         conflicts[vote.function].append(f"{repo}#{number}, {' and '.join(against)}: {text[0]}")
     accuracies = estimate(votes, {(one.repo, one.number): one.answers for one in gold.load(store)}, rules)
     spoken = Counter(vote.function for cast in votes.values() for vote in cast)
-    made = []
     for name, (scheme, value, _) in own.items():
-        said = tuple(conflicts[name]) if Taxonomy.load().scheme(scheme).exclusive else None
-        made.append(Effect(name, scheme, value, spoken[name], accuracies[name], compared[name], said))
-    return items, made
+        lines = [f"{name} ({scheme} {value}) speaks of {spoken[name]:,} of {items:,} items"]
+        lines.append(_precision(accuracies[name], value))
+        if Taxonomy.load().scheme(scheme).exclusive:
+            against = conflicts[name]
+            lines.append(f"  existing rules vote on {compared[name]:,} of them, and say otherwise on {len(against):,}")
+            lines += [f"    {example}" for example in against[:EXAMPLES]]
+        else:
+            lines.append(f"  no vote contradicts another: several classes of {scheme} may hold")
+        for line in lines:
+            stdout().print(plain(line))
 
 
-def sentences(items: int, one: Effect) -> list[str]:
-    """What a rule does, in lines."""
-    made = one.accuracy
-    lines = [f"{one.name} ({one.scheme} {one.value}) speaks of {one.items:,} of {items:,} items"]
-    if made.total:
-        share, (low, high) = made.right / made.total, made.interval
-        lines.append(
-            f"  right on {made.right:,} of {made.total:,} with a gold label ({share:.0%}, 95 % interval {low:.0%} to "
-            f"{high:.0%}); {made.base:.0%} of all gold labels of this scheme are {one.value}"
-        )
-    else:
-        lines.append("  its precision is unknown: none of them has a gold label in this scheme")
-    if one.conflicts is None:
-        lines.append(f"  no vote contradicts another: several classes of {one.scheme} may hold")
-    else:
-        lines.append(f"  existing rules vote on {one.compared:,} of them, and say otherwise on {len(one.conflicts):,}")
-        lines += [f"    {example}" for example in one.conflicts[:EXAMPLES]]
-    return lines
+def _precision(made: Accuracy, value: str) -> str:
+    """How often a rule is right where gold labels answer its scheme."""
+    if not made.total:
+        return "  its precision is unknown: none of them has a gold label in this scheme"
+    share, (low, high) = made.right / made.total, made.interval
+    return (
+        f"  right on {made.right:,} of {made.total:,} with a gold label ({share:.0%}, 95 % interval {low:.0%} to "
+        f"{high:.0%}); {made.base:.0%} of all gold labels of this scheme are {value}"
+    )

@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_embers import resources
+from torch_embers.console import plain, print_next, stdout
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell, unguarded
 from torch_embers.normalize import clean_text, now_utc
@@ -45,14 +45,9 @@ _KNOWN = """
     SELECT repo, number FROM items SEMI JOIN (SELECT unnest($repos) AS repo, unnest($numbers) AS number)
     USING (repo, number)"""
 _FOREIGN = "FROM gold_labels WHERE annotator = ? AND annotator_kind <> ? LIMIT 1"
-_BEFORE = """
-    SELECT repo, number, scheme, value FROM gold_labels WHERE annotator = $annotator AND annotator_kind = $kind
-    ORDER BY repo, number, list_position($schemes, scheme)"""
-_REMOVE = """
-    DELETE FROM gold_labels g
-    USING (SELECT unnest($repos) AS repo, unnest($numbers) AS number, unnest($schemes) AS scheme) s
-    WHERE g.repo = s.repo AND g.number = s.number AND g.scheme = s.scheme
-    AND g.annotator = $annotator AND g.annotator_kind = $kind"""
+_OF = "repo = $repo AND number = $number AND annotator = $annotator AND annotator_kind = $kind"
+_BEFORE = f"SELECT scheme, value FROM gold_labels WHERE {_OF} ORDER BY list_position($schemes, scheme)"
+_REMOVE = f"DELETE FROM gold_labels WHERE {_OF} AND NOT list_contains($stays, scheme)"
 
 Item = tuple[str, int]
 Label = tuple[str, str]
@@ -98,13 +93,13 @@ def asked(taxonomy: Taxonomy, names: Sequence[str]) -> tuple[str, ...]:
 # ---- out -----------------------------------------------------------------------------------------------------------
 
 
-def write(
+def export(
     store: Store, path: Path, names: Sequence[str], annotator: str | None, limit: int, *, blind: bool = False
-) -> int:
-    """Write a new sheet of the items that are most useful to label, the most useful first.
+) -> None:
+    """Write a new sheet of the items that are most useful to label, the most useful first, and say how to fill it in.
 
     Left out are items that the annotator labelled in these schemes, and near-duplicates of labelled items and of each
-    other: what they would teach is known.
+    other: what they would teach is known. No file is written without any item.
 
     Args:
         store: the database.
@@ -114,14 +109,12 @@ def write(
         limit: the most items.
         blind: leave out what the classifier says, for labels that measure it.
 
-    Returns:
-        Items in the sheet; no file is written without any.
-
     Raises:
         InputError: an unknown scheme, or the file cannot be written.
         StoreError: the database cannot be read.
     """
-    schemes = asked(Taxonomy.load(), names)
+    out, taxonomy = stdout(), Taxonomy.load()
+    schemes = asked(taxonomy, names)
     query = resources.package_file("label", "useful.sql").read_text(encoding="utf-8")
     wanted = {"schemes": schemes, "done": names or schemes, "annotator": annotator, "pool": POOL + 2 * limit}
     with store.read() as connection:
@@ -129,7 +122,8 @@ def write(
         labelled = [title for (title,) in connection.execute(_LABELLED).fetchall()]
     chosen = list(_unlike(pool, labelled))[:limit]
     if not chosen:
-        return 0
+        out.print("nothing is left to label here, no sheet was written: `embers mine` brings more items")
+        return
     header = (NUMBER, ADDRESS, TITLE, *(() if blind else (CLASSIFIER,)), *schemes, NOTE)
     empty = [""] * (len(schemes) + 1)
     try:
@@ -143,7 +137,13 @@ def write(
         raise InputError(f"{path} is there already and may hold answers: name another file") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    return len(chosen)
+    out.print(f"{len(chosen):,} items in {plain(path)}, the most useful to label first. Each answer is one of:")
+    for name in schemes:
+        out.print(f"  {name}: {', '.join(taxonomy.scheme(name).names())}")
+    print_next(
+        f"fill in rows (a memory type only under memory, {UNDECIDED} where the report does not tell), then "
+        f"`embers data label import {path} --annotator NAME`"
+    )
 
 
 def _unlike(
@@ -159,6 +159,28 @@ def _unlike(
 
 
 # ---- in ------------------------------------------------------------------------------------------------------------
+
+
+def take(store: Store, path: Path, annotator: str) -> None:
+    """Take a filled sheet, and say what was written.
+
+    Raises:
+        InputError: the name is no person's, the file cannot be read, or anything in it is wrong.
+        StoreError: the database cannot be read or written.
+    """
+    out = stdout()
+    annotator = valid_annotator(store, annotator)
+    filled = read(store, path)
+    if filled.ignored:
+        out.print(f"columns that are not read: {plain(', '.join(filled.ignored))}")
+    if not filled.rows:
+        out.print(f"nothing is filled in in {plain(path)}: nothing was written")
+        return
+    labels, items = keep(store, filled, annotator), len(filled.rows)
+    out.print(
+        f"{labels:,} labels of {items:,} items by {plain(annotator)}; rows without an answer: {filled.unfilled:,}"
+    )
+    print_next("`embers classify --train` learns from them, `embers research evaluate` says how far annotators agree")
 
 
 def read(store: Store, path: Path) -> Sheet:
@@ -315,42 +337,24 @@ def valid_annotator(store: Store, name: str) -> str:
 
 
 def keep(store: Store, sheet: Sheet, annotator: str) -> int:
-    """Write the labels of a sheet with at least one row, in place of what its annotator said before in its schemes.
+    """Write the labels of a sheet in place of what its annotator said before in its schemes; return how many.
 
     Earlier labels that no longer apply (a memory type where the bug type is not memory any more) go, too.
-
-    Args:
-        store: the database.
-        sheet: as ``read`` gives it.
-        annotator: a name as ``valid_annotator`` gives it.
-
-    Returns:
-        Labels written.
-
-    Raises:
-        StoreError: the database cannot be written.
     """
     taxonomy, moment = Taxonomy.load(), now_utc()
     stamp = {"annotator_kind": HUMAN, "annotator": annotator, "source": SOURCE}
     stamp |= {"labelled_at": moment, "fetched_at": moment}
-    who = {"annotator": annotator, "kind": HUMAN}
-    gone: list[tuple[str, int, str]] = []
     made: list[dict[str, Any]] = []
     with store.writer("embers data label import") as writer, writer.transaction() as connection:
-        before: dict[Item, list[Label]] = defaultdict(list)
-        said_before = connection.execute(_BEFORE, who | {"schemes": list(taxonomy.schemes)}).fetchall()
-        for repo, number, scheme, value in said_before:
-            before[repo, number].append((scheme, value))
         for row in sheet.rows:
+            item = dict(zip(("repo", "number"), row.item, strict=True))
+            own = item | {"annotator": annotator, "kind": HUMAN}
             stays = list(row.labels)
-            for label in before[row.item]:
+            for label in connection.execute(_BEFORE, own | {"schemes": list(taxonomy.schemes)}).fetchall():
                 if label[0] not in sheet.schemes and not taxonomy.problems([*stays, label]):
                     stays.append(label)
-            left = {scheme for scheme, _ in stays[len(row.labels) :]}
-            gone += [(*row.item, scheme) for scheme in taxonomy.schemes if scheme not in left]
-            said = {"repo": row.item[0], "number": row.item[1], "evidence": row.note or None, **stamp}
-            made += [{**said, "scheme": scheme, "value": value} for scheme, value in row.labels]
-        columns = zip(("repos", "numbers", "schemes"), map(list, zip(*gone, strict=True)), strict=True)
-        connection.execute(_REMOVE, who | dict(columns))
+            connection.execute(_REMOVE, own | {"stays": [scheme for scheme, _ in stays[len(row.labels) :]]})
+            said = item | stamp | {"evidence": row.note or None}
+            made += [said | {"scheme": scheme, "value": value} for scheme, value in row.labels]
         rows.append(connection, "gold_labels", made)
     return len(made)

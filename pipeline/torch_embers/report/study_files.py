@@ -21,7 +21,7 @@ MEASURED = {
     "figure_8": "Figure 8: What staying contiguous is worth",
     "figure_9": "Figure 9: The time of permute() and contiguous()",
 }
-"""Figures of `embers study experiments`, which study.json does not list."""
+"""Figures that analysis/figures_8_and_9.py measures, which study.json does not list."""
 CLAIMS = "claims.json"
 FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, csv.Error)
 """What a file that is not what it should be can raise."""
@@ -101,7 +101,7 @@ def read(folder: Path) -> Study | None:
 
 
 def _measured(folder: Path) -> list[Figure]:
-    """The figures of `embers study experiments`, each with the sentences about it; none where it was not run."""
+    """The figures that were measured, each with the sentences about it; none where none were."""
     path = folder / EXPERIMENTS
     if not path.is_file():
         return []
@@ -113,7 +113,9 @@ def _measured(folder: Path) -> list[Figure]:
             for name, heading in MEASURED.items()
         ]
     except FAULTS as error:
-        raise InputError(f"{path}: cannot be read: {error!r}; `embers study experiments` writes it anew") from error
+        raise InputError(
+            f"{path}: cannot be read: {error!r}; analysis/draw_figures_8_and_9.py writes it anew"
+        ) from error
 
 
 def _about(heading: str, told: Sequence[str]) -> list[str]:

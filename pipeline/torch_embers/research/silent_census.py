@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from torch_embers import resources
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.statistics.intervals import percent
-from torch_embers.study import files
-from torch_embers.study.wheel_lines import release_days
+from torch_embers.study import result_files
+from torch_embers.study.facts import release_days
 from torch_embers.timeline.model import GAPS
 from torch_embers.verdicts.item_verdict import item_verdict
 from torch_embers.verdicts.matrix import builds_of, preferred, version_key
@@ -170,4 +170,4 @@ def _counted(counts: Counter[str]) -> str:
 
 def as_csv(found: Sequence[Counted]) -> str:
     """The rows with a heading."""
-    return files.as_csv([asdict(one) for one in found])
+    return result_files.as_csv([asdict(one) for one in found])

@@ -16,7 +16,7 @@ from torch_embers.oracles import cells
 from torch_embers.oracles.skip_list import CRASHES, PASSES, SKIP, STATES, UNDECIDED
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import Attempt
-from torch_embers.study import files
+from torch_embers.study import result_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -214,7 +214,7 @@ class Journal:
                 kept = [row for row in csv.DictReader(file) if row["build"] not in read_now]
         rows = [*kept, *map(as_row, entries)]
         rows.sort(key=lambda row: ([int(part) for part in row["build"].split(".")], row["test"], row["operator"]))
-        self.table.write_text(files.as_csv(rows), encoding="utf-8")
+        self.table.write_text(result_files.as_csv(rows), encoding="utf-8")
 
 
 def as_row(one: Entry) -> dict[str, str]:

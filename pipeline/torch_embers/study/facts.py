@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import csv
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
 from torch_embers import resources
 from torch_embers.cases import fix_test_rules
-from torch_embers.study import wheel_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import date
 
 FIX_COMMITS = "fix_commit_facts.csv"
 
@@ -27,20 +26,34 @@ def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
     columns = "scheme VARCHAR, class VARCHAR, parent VARCHAR, place INTEGER, paper_name VARCHAR, definition VARCHAR"
     yield "study_classes", columns, classes()
     yield "study_backend_labels", "label VARCHAR, backend VARCHAR", backend_labels()
-    days = wheel_lines.release_days()
+    days = release_days()
     releases = [(version, days[version], place) for place, version in enumerate(sorted(days, key=Version))]
     yield "study_releases", "version VARCHAR, released DATE, place INTEGER", releases
     columns = (
         "version VARCHAR, module VARCHAR, component VARCHAR, subcomponent VARCHAR, strict BOOLEAN, "
         "files INTEGER, lines INTEGER"
     )
-    lines = [
-        (r.version, r.module, r.component, r.subcomponent, r.strict, r.files, r.lines) for r in wheel_lines.measured()
-    ]
-    yield "study_wheel_lines", columns, lines
+    yield (
+        "study_wheel_lines",
+        columns,
+        [tuple(row[name.split()[0]] for name in columns.split(", ")) for row in wheel_lines()],
+    )
     columns = "commit_sha VARCHAR, files INTEGER, lines INTEGER, component VARCHAR"
     yield "study_fix_commits", columns, fix_commits()
     yield "study_first_days", "version VARCHAR, released DATE", first_days()
+
+
+def wheel_lines() -> list[dict[str, str]]:
+    """Python files and lines of each part of a release, as counted in wheels in November 2026.
+
+    The program that counted is ``study/wheel_lines.py`` of commit f0780cd9.
+    """
+    return list(csv.DictReader(resources.analysis_text("results", "wheel_lines.csv").splitlines()))
+
+
+def release_days() -> dict[str, date]:
+    """The day of the first upload to PyPI of one release for each minor version."""
+    return {row["version"]: date.fromisoformat(row["released"]) for row in wheel_lines()}
 
 
 def classes() -> list[tuple[Any, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from torch_embers import toml_models
 from torch_embers.study.figures.table import cell
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DEFINITIONS = "findings.toml"
 Z = 1.959964
 """Two-sided 95 %."""
+UNDATED = "still_occurring"
+"""The table that counts issues with a case whose state on a day in the past, or its reason, nobody dates."""
 
 
 class Finding(toml_models.Entry):
@@ -29,31 +31,16 @@ class Finding(toml_models.Entry):
     says: str
     scope: Literal["tracker", "cases", "labels"]
     figure: str
-    test: str
+    test: Literal["first", "more", "share", "median", "agree"]
     reason: str
     where: dict[str, Any] = Field(default_factory=dict)
     least: float = 0.0
 
-    @field_validator("test")
-    @classmethod
-    def _known(cls, test: str) -> str:
-        if test not in TESTS:
-            raise ValueError(f"{test!r} is none of {', '.join(TESTS)}")
-        return test
-
-
-class Withdrawn(toml_models.Entry):
-    """A finding that was printed once and is no longer made, with its number and why."""
-
-    id: str
-    says: str
-    was: str
-    reason: str
-
 
 class _File(toml_models.Entry):
     finding: tuple[Finding, ...]
-    withdrawn: tuple[Withdrawn, ...] = ()
+    withdrawn: tuple[dict[str, str], ...] = ()
+    """Findings that were printed once; docs/study.md lists them."""
     _distinct = toml_models.distinct("finding")
 
 
@@ -80,19 +67,33 @@ def load() -> tuple[Finding, ...]:
     return toml_models.load(_File, DEFINITIONS).finding
 
 
-def withdrawn() -> tuple[Withdrawn, ...]:
-    """The findings that are no longer made.
-
-    Raises:
-        InputError: an entry is malformed.
-    """
-    return toml_models.load(_File, DEFINITIONS).withdrawn
-
-
 def decide(study: Study, findings: Sequence[Finding] | None = None) -> tuple[Outcome, ...]:
     """Decide every finding whose table or figure was made."""
     made = {table.definition.id for table in study.tables}
     return tuple(_decided(study, f) for f in (load() if findings is None else findings) if f.figure in made)
+
+
+def record(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Everything about a study that is no row, as study.json has it: days, samples, notes, findings."""
+    plan = study.plan
+    return {
+        "as_of": plan.today.last.isoformat(),
+        "paper_ends": plan.paper.last.isoformat(),
+        "items": study.items,
+        "frame": study.frame.record,
+        "samples": [
+            {"name": s.name, "label": s.label, "reason": s.reason, "items": study.sizes[s.name]} for s in plan.samples
+        ],
+        "figures": [
+            {"id": t.definition.id, "heading": t.definition.heading, "rows": len(t.rows), "notes": list(t.notes)}
+            for t in study.tables
+        ],
+        "findings": [
+            {"id": o.finding.id, "says": o.finding.says, "scope": o.finding.scope}
+            | {"numbers": o.numbers, "insufficient_data": o.insufficient}
+            for o in outcomes
+        ],
+    }
 
 
 def _decided(study: Study, finding: Finding) -> Outcome:
@@ -103,20 +104,15 @@ def _decided(study: Study, finding: Finding) -> Outcome:
     numbers, insufficient = TESTS[finding.test](finding, rows, table, study.plan.limits.least_finding)
     if not insufficient and finding.scope == "tracker" and not study.frame.census:
         insufficient = f"{study.frame.words}; what was collected decides it"
-    if not insufficient and finding.scope == "cases" and (left := _not_known_then(study)):
-        insufficient = (
-            f"a day in the past: of {left} more issues nobody says whether they were open then, or why closed"
-        )
+    if not insufficient and finding.scope == "cases":
+        undated = [
+            t.of(scheme="all", state="not known of that day") for t in study.tables if t.definition.id == UNDATED
+        ]
+        if left := sum(int(row["n"]) for rows in undated for row in rows):
+            insufficient = (
+                f"a day in the past: of {left} more issues nobody says whether they were open then, or why closed"
+            )
     return Outcome(finding, numbers, insufficient)
-
-
-def _not_known_then(study: Study) -> int:
-    """Issues with a case whose state on a day in the past, or the reason of it, nobody dates; today there are none."""
-    made = {table.definition.id for table in study.tables}
-    if "still_occurring" not in made:
-        return 0
-    rows = study.table("still_occurring").of(scheme="all", state="not known of that day")
-    return sum(int(row["n"]) for row in rows)
 
 
 def _few(n: int, least: int) -> str:

@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from scipy import optimize
 
-from torch_embers.errors import InputError
 from torch_embers.statistics.insufficient import InsufficientData
 from torch_embers.statistics.intervals import wilson
 from torch_embers.statistics.metrics import Interval
@@ -64,15 +63,13 @@ REST = "rest"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ClassShare:
     """One class, as counted and as corrected."""
 
     name: str
-    gold: float
-    """Gold items of the class."""
     predicted: int
     raw: Interval
-    """Share of the predictions, with Wilson's interval."""
+    """Share of the predictions, with Wilson's 95 % interval."""
     corrected: Interval
 
 
@@ -80,122 +77,81 @@ class Share:
 class Prevalence:
     """The shares of all classes of a scheme."""
 
-    scheme: str
-    shares: tuple[Share, ...]
+    shares: tuple[ClassShare, ...]
     """In the order of the classes; ``rest`` last. Corrected values add up to 1."""
     items: int
     """Predictions that were counted."""
-    condition: float
-    """Condition number of the matrix that was inverted."""
     merged: tuple[tuple[str, str], ...]
     """Classes in ``rest``, each with the reason."""
-    misfit: str = ""
-    """Why the corrected shares are not to be used; empty where the model fits."""
-
-    @property
-    def fits(self) -> bool:
-        """Whether some true shares give the predictions, up to chance."""
-        return not self.misfit
+    misfit: str
+    """Why the corrected shares are not to be used; empty where some true shares give the predictions, up to chance."""
 
 
 def correct(
-    confusion: Confusion,
-    predicted: Mapping[str, int],
-    *,
-    confidence: float = 0.95,
-    samples: int = SAMPLES,
-    seed: int = 0,
-    least_gold: float = LEAST_GOLD,
-    most_condition: float = MOST_CONDITION,
-    least_items: int = LEAST_ITEMS,
+    confusion: Confusion, predicted: Mapping[str, int], *, samples: int = SAMPLES, seed: int = 0
 ) -> Prevalence | InsufficientData:
-    """Estimate the true shares of the classes from counts of predictions.
-
-    Classes with little gold are merged into ``rest``. While the matrix is near singular, so is the class that is
-    recognised worst: the classifier does not distinguish it.
+    """Estimate the true shares of the classes from counts of predictions, with 95 % percentile intervals.
 
     Args:
         confusion: what the classifier takes for what.
-        predicted: number of items by their likeliest class, abstentions included; absent classes count 0.
-        confidence: of the percentile intervals, between 0 and 1.
+        predicted: number of items by their likeliest class; absent classes count 0.
         samples: draws for the intervals.
         seed: of the draws.
-        least_gold: classes with fewer gold items are merged.
-        most_condition: the largest condition number that is inverted.
-        least_items: fewer predictions than this are refused.
 
     Returns:
         The shares, or a refusal: too few predictions, predictions of a class without gold, or nothing left to tell
         apart.
-
-    Raises:
-        InputError: a negative count.
     """
-    if any(count < 0 for count in predicted.values()):
-        raise InputError("counts of predictions cannot be negative")
     unknown = sorted(name for name, count in predicted.items() if count and name not in confusion.classes)
     if unknown:
         return InsufficientData(f"no gold for the predicted {', '.join(unknown)}")
     items = sum(predicted.values())
-    if items < max(1, least_items):
-        return InsufficientData(f"{items} predictions, {max(1, least_items)} are needed")
-    table = _merged(confusion, least_gold, most_condition)
+    if items < LEAST_ITEMS:
+        return InsufficientData(f"{items} predictions, {LEAST_ITEMS} are needed")
+    table = _merged(confusion)
     if isinstance(table, InsufficientData):
         return table
     counts = np.array([sum(predicted.get(name, 0) for name in part) for part in table.parts], dtype=np.float64)
-    smooth = table.smoothed
-    observed = counts / items
-    shares = solve(smooth / smooth.sum(axis=1, keepdims=True), observed)
-    drawn = _drawn(smooth, counts, samples, seed)
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
-    counted = zip(table.names, table.matrix.sum(axis=1), counts, shares, low, high, strict=True)
-    return Prevalence(
-        scheme=confusion.scheme,
-        shares=tuple(
-            Share(
-                name,
-                round(float(gold), 6),
-                int(count),
-                Interval(float(count) / items, *wilson(int(count), items, confidence)),
-                Interval(float(value), float(min(left, value)), float(max(right, value))),
-            )
-            for name, gold, count, value, left, right in counted
-        ),
-        items=items,
-        condition=table.condition,
-        merged=table.merged,
-        misfit=_misfit(table, counts, shares, seed),
-    )
+    shares = solve(table.rates, counts / items)
+    low, high = np.quantile(_drawn(table.counts, counts, samples, seed), [0.025, 0.975], axis=0)
+    found = [
+        ClassShare(
+            REST if part == table.parts[-1] and table.merged else part[0],
+            int(count),
+            Interval(float(count) / items, *wilson(int(count), items)),
+            Interval(float(value), float(min(left, value)), float(max(right, value))),
+        )
+        for part, count, value, left, right in zip(table.parts, counts, shares, low, high, strict=True)
+    ]
+    misfit = _misfit(table, counts, shares, [share.name for share in found], seed)
+    return Prevalence(tuple(found), items, tuple(table.merged.items()), misfit)
 
 
-def _misfit(table: _Table, counts: Floats, shares: Floats, seed: int) -> str:
+def _misfit(table: _Table, counts: Floats, shares: Floats, names: Sequence[str], seed: int) -> str:
     """Whether the predictions are too far from what the best shares on the simplex lead to: the reason, or nothing.
 
     Without the bounds of the simplex any predictions have a solution, with negative shares. Pearson's chi-squared of
     the bounded one is compared with that of predictions drawn from the model, whose error rates are drawn from the
     gold, too: they are known no better.
     """
-    smooth = table.smoothed
-    rates = smooth / smooth.sum(axis=1, keepdims=True)
     items = int(counts.sum())
-    seen = _chi_squared(counts, rates, shares)
+    seen = _chi_squared(counts, table.rates, shares)
     if seen < EXACT:
         return ""
     random = np.random.default_rng(seed)
-    drawn = random.standard_gamma(smooth, size=(FIT_SAMPLES, *smooth.shape))
+    drawn = random.standard_gamma(table.counts, size=(FIT_SAMPLES, *table.counts.shape))
     drawn /= drawn.sum(axis=2, keepdims=True)
     larger = 0
     for sample in drawn:
         found = random.multinomial(items, shares @ sample).astype(np.float64)
-        larger += _chi_squared(found, rates, solve(rates, found / items)) >= seen
+        larger += _chi_squared(found, table.rates, solve(table.rates, found / items)) >= seen
     p = (1 + larger) / (1 + FIT_SAMPLES)
     if p >= ALPHA:
         return ""
-    expected = items * shares @ rates
+    expected = items * shares @ table.rates
     worst = int(np.argmax((counts - expected) ** 2 / expected))
     return (
-        f"the model does not fit: chi-squared {seen:.0f}, p = {p:.2g}; `{table.names[worst]}` was predicted "
+        f"the model does not fit: chi-squared {seen:.0f}, p = {p:.2g}; `{names[worst]}` was predicted "
         f"{counts[worst]:.0f} times, and {expected[worst]:.0f} times in the nearest fit"
     )
 
@@ -231,40 +187,38 @@ class _Table:
     """The matrix after merging."""
 
     parts: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...]
-    matrix: Floats
-    merged: tuple[tuple[str, str], ...]
+    """Classes of each row; those that were merged are the last one."""
+    counts: Floats
+    """Gold items with the prior: float64 [parts, parts]."""
+    merged: Mapping[str, str]
+    """Merged classes, each with the reason."""
 
     @property
-    def smoothed(self) -> Floats:
-        """The counts with the prior: float64 [parts, parts]."""
-        smooth: Floats = self.matrix + PRIOR / len(self.matrix)
-        return smooth
-
-    @property
-    def condition(self) -> float:
-        """Of the rates."""
-        return float(np.linalg.cond(self.smoothed / self.smoothed.sum(axis=1, keepdims=True)))
+    def rates(self) -> Floats:
+        """The counts as shares of each row."""
+        rates: Floats = self.counts / self.counts.sum(axis=1, keepdims=True)
+        return rates
 
 
-def _merged(confusion: Confusion, least_gold: float, most_condition: float) -> _Table | InsufficientData:
-    """Merge classes that the classifier does not distinguish, until the matrix can be inverted."""
+def _merged(confusion: Confusion) -> _Table | InsufficientData:
+    """Merge classes with little gold, then the one that is recognised worst, until the matrix can be inverted."""
     counts = np.array(confusion.matrix, dtype=np.float64)
     gold = dict(zip(confusion.classes, counts.sum(axis=1).tolist(), strict=True))
     recognised = dict(zip(confusion.classes, np.diagonal(counts).tolist(), strict=True))
-    merged = {name: f"{number:g} gold items" for name, number in gold.items() if number < least_gold}
+    merged = {name: f"{number:g} gold items" for name, number in gold.items() if number < LEAST_GOLD}
     while True:
         table = _table(confusion.classes, counts, merged)
         single = [name for name in confusion.classes if name not in merged]
         if len(table.parts) < 2:
             return InsufficientData(
-                f"{len(single)} classes with {least_gold:g} or more gold items that can be told apart"
+                f"{len(single)} classes with {LEAST_GOLD:g} or more gold items that can be told apart"
             )
-        if table.condition <= most_condition:
+        condition = float(np.linalg.cond(table.rates))
+        if condition <= MOST_CONDITION:
             return table
         worst = min(single, key=lambda name: recognised[name] / gold[name], default="")
         if not worst:
-            return InsufficientData(f"the matrix is near singular (condition number {table.condition:.0f})")
+            return InsufficientData(f"the matrix is near singular (condition number {condition:.0f})")
         merged[worst] = f"{recognised[worst] / gold[worst]:.0%} recognised"
 
 
@@ -272,8 +226,7 @@ def _table(classes: Sequence[str], counts: Floats, merged: Mapping[str, str]) ->
     rest = tuple(name for name in classes if name in merged)
     parts = (*((name,) for name in classes if name not in merged), *((rest,) if rest else ()))
     sums = np.array([[name in part for name in classes] for part in parts], dtype=np.float64)
-    names = tuple(REST if part == rest else part[0] for part in parts)
-    return _Table(parts, names, sums @ counts @ sums.T, tuple((name, merged[name]) for name in rest))
+    return _Table(parts, sums @ counts @ sums.T + PRIOR / len(parts), {name: merged[name] for name in rest})
 
 
 def _drawn(smooth: Floats, counts: Floats, samples: int, seed: int) -> Floats:

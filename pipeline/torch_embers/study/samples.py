@@ -41,7 +41,7 @@ class Time:
     last: date
 
 
-class Sample(toml_models.Entry):
+class StudySample(toml_models.Entry):
     """A set of items that is counted; ``label`` is its name in pictures."""
 
     name: str
@@ -57,44 +57,38 @@ class Backend(toml_models.Entry):
     source: str
 
 
-class Limits(toml_models.Entry):
+class LeastItems(toml_models.Explained):
     """How many items a share, a curve or a finding needs."""
 
     least_share: int
-    least_share_reason: str = ""
     least_group: int
-    least_group_reason: str = ""
-    least_at_risk: int = 10
-    least_at_risk_reason: str = ""
+    least_at_risk: int
     least_finding: int
-    least_finding_reason: str = ""
 
 
-class _Days(toml_models.Entry):
+class _Days(toml_models.Explained):
     first: date
-    first_reason: str = ""
     paper_last: date
-    paper_last_reason: str = ""
 
 
 class _File(toml_models.Entry):
     time: _Days
-    sample: tuple[Sample, ...]
-    backend: tuple[Backend, ...] = ()
-    limits: Limits
+    sample: tuple[StudySample, ...]
+    backend: tuple[Backend, ...]
+    limits: LeastItems
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """Everything of data/study.toml, up to the last day that is counted."""
 
     paper: Time
     today: Time
-    samples: tuple[Sample, ...]
-    limits: Limits
+    samples: tuple[StudySample, ...]
+    limits: LeastItems
     backends: tuple[Backend, ...] = ()
 
-    def sample(self, name: str) -> Sample:
+    def sample(self, name: str) -> StudySample:
         """The sample of this name.
 
         Raises:
@@ -106,7 +100,7 @@ class Plan:
         raise InputError(f"data/{DEFINITIONS}: no sample is called {name!r}")
 
 
-def load(as_of: date | None = None) -> Plan:
+def load(as_of: date | None = None) -> StudyPlan:
     """Read data/study.toml.
 
     Args:
@@ -127,7 +121,7 @@ def load(as_of: date | None = None) -> Plan:
         for sample in file.sample
         if sample.name != "today" or last > paper_last  # until that day the two are one
     )
-    return Plan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits, file.backend)
+    return StudyPlan(Time(file.time.first, paper_last), Time(file.time.first, last), samples, file.limits, file.backend)
 
 
 def _present() -> date:
@@ -190,7 +184,7 @@ def _rewind(connection: duckdb.DuckDBPyConnection, before: date) -> None:
         connection.execute(text)
 
 
-def prepare(connection: duckdb.DuckDBPyConnection, plan: Plan) -> None:
+def prepare(connection: duckdb.DuckDBPyConnection, plan: StudyPlan) -> None:
     """Make all tables that the queries read: samples, labels, patches, verdicts, releases, classes, lines of code.
 
     Raises:

@@ -1,34 +1,26 @@
-"""What the study claims, as data: data/claims.toml read and checked.
-
-A claim is one number that the paper prints. Our figure beside it has one of four origins, which are never mixed up:
-``database`` (a query of analysis/claims), ``paper`` (arithmetic on other numbers that the paper prints, or a count of
-its tables), ``known`` (a fact from elsewhere, with its source), or ``geometry`` (what a shape decides). A claim without
-a figure names the data that is missing.
-"""
+"""What the paper claims, as data: data/claims.toml read and checked. A claim is one number that the paper prints."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StrictFloat, StrictInt, field_validator, model_validator
+from pydantic import Field, StrictFloat, StrictInt, model_validator
 
-from torch_embers import resources, toml_models
+from torch_embers import toml_models
 from torch_embers.errors import InputError
-from torch_embers.study.claims import consistency
 
 DEFINITIONS = "claims.toml"
-RULES = {
-    "equal": "our figure must lie within the tolerance: half a unit of the last printed place where none is given",
-    "share": "the printed share must lie in Wilson's 95 % interval of ours; only for nearly the whole tracker",
-    "lower_bound": "a selected sample holds too few items at most: more than printed differs, fewer cannot be compared",
-    "upper_bound": "our figure is the largest possible: a larger printed one differs, a smaller one cannot be compared",
-    "shown": "items of a selected sample exist: our figure must reach the printed one, or it cannot be compared",
-    "majority": "Wilson's interval of our share must lie above half; only for nearly the whole tracker",
-    "none": "nothing is compared; the entry names what is missing",
-}
-"""How a printed number and our figure are compared."""
-ORIGINS = ("query", "formula", "known", "classes")
 Text = Annotated[str, Field(min_length=1)]
+
+
+class Check(toml_models.Entry):
+    """Whether a printed number can be right at all; one that ``decides`` shows that it is impossible."""
+
+    check: Text
+    holds: bool
+    decides: bool = False
+    text: Text
 
 
 class Claim(toml_models.Entry):
@@ -43,46 +35,48 @@ class Claim(toml_models.Entry):
     decimals: int | None = None
     unit: Text
     kind: Literal["count", "share", "ratio", "time", "loc", "year", "size"]
-    rule: str
+    rule: Literal["equal", "share", "lower_bound", "upper_bound", "shown", "majority", "none"]
     tolerance: int | float | None = None
     query: str | None = None
-    formula: tuple[Any, ...] | None = None
-    known: int | float | None = None
-    classes: tuple[str, ...] | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
+    ours: int | float | None = None
+    basis: Literal["paper", "known", "geometry"] | None = None
+    formula: str = ""
     source: str = ""
     missing: str = ""
     definition: str = ""
-    census: Literal["", "patches", "lines", "majority", "leaders"] = ""
-    checks: tuple[dict[str, Any], ...] = ()
-
-    @field_validator("rule")
-    @classmethod
-    def _known_rule(cls, rule: str) -> str:
-        if rule not in RULES:
-            raise ValueError(f"{rule!r} is none of {', '.join(RULES)}")
-        return rule
+    checks: tuple[Check, ...] = ()
 
     @model_validator(mode="after")
     def _one_figure(self) -> Claim:
-        origins = [origin for origin in ORIGINS if getattr(self, origin) is not None]
-        if len(origins) > 1:
-            raise ValueError(f"more than one of {', '.join(origins)}")
-        if origins in ([], ["query"]) and not self.missing:
+        if self.query is not None and self.ours is not None:
+            raise ValueError("more than one of query, ours")
+        if self.ours is None and not self.missing:
             raise ValueError("`missing` must say what is missing")
-        if origins == ["known"] and not self.source:
-            raise ValueError("`known` needs a `source`")
+        if self.ours is not None and not (self.source if self.basis == "known" else self.basis and self.formula):
+            raise ValueError("`ours` needs a `basis`, and a `source` where it is known, else a `formula`")
         return self
-
-    @property
-    def printed(self) -> consistency.Printed:
-        """The printed number with its decimals."""
-        return consistency.printed(self.number, self.decimals)
 
     @property
     def value(self) -> float:
         """The printed number."""
         return float(self.number)
+
+    @property
+    def places(self) -> int:
+        """Decimals with which it is printed."""
+        written = -int(Decimal(str(self.number)).as_tuple().exponent)
+        return max(0, written) if self.decimals is None else self.decimals
+
+    @property
+    def half_unit(self) -> float:
+        """Half a unit of the last printed place."""
+        return 0.5 / 10.0**self.places
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """Checks that do not hold."""
+        return tuple(check for check in self.checks if not check.holds)
 
 
 class Reference(toml_models.Entry):
@@ -92,24 +86,11 @@ class Reference(toml_models.Entry):
     number: int
 
 
-class Limits(toml_models.Entry):
+class Thresholds(toml_models.Explained):
     """Shares from which on a database counts as the whole tracker, and a sample as labelled."""
 
     census: float
-    census_reason: str
     labelled: float
-    labelled_reason: str
-
-
-class Experiment(toml_models.Entry):
-    """The tensor that the paper permutes, and the memory of its machine."""
-
-    shape: tuple[int, ...]
-    shape_reason: str
-    element_bytes: int
-    element_bytes_reason: str
-    gigabytes_per_second: float
-    gigabytes_per_second_reason: str
 
 
 class PaperClaims(toml_models.Entry):
@@ -118,38 +99,26 @@ class PaperClaims(toml_models.Entry):
     version: int
     claims: tuple[Claim, ...] = Field(alias="claim")
     references: tuple[Reference, ...] = Field(alias="reference")
-    limits: Limits
-    experiment: Experiment
+    limits: Thresholds
 
     _distinct = toml_models.distinct("claims")
 
-    def value(self, name: str | float) -> consistency.Printed:
-        """The printed number of a claim, or a number itself.
+    def value(self, name: str) -> float:
+        """The printed number of a claim.
 
         Raises:
             InputError: no claim has this id.
         """
-        if not isinstance(name, str):
-            return consistency.printed(name)
         for claim in self.claims:
             if claim.id == name:
-                return claim.printed
+                return claim.value
         raise InputError(f"data/{DEFINITIONS}: {name!r} is no claim")
-
-
-def parse(data: dict[str, Any]) -> PaperClaims:
-    """Check the parsed file.
-
-    Raises:
-        InputError: an entry is malformed, or two have one id.
-    """
-    return toml_models.validate(PaperClaims, data, DEFINITIONS)
 
 
 def load() -> PaperClaims:
     """Read data/claims.toml.
 
     Raises:
-        InputError: the file is missing or malformed.
+        InputError: the file is missing or malformed, or two entries have one id.
     """
-    return parse(resources.load_toml(DEFINITIONS))
+    return toml_models.load(PaperClaims, DEFINITIONS)

@@ -12,25 +12,18 @@ from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.statistics import intervals
 from torch_embers.study import samples
-from torch_embers.study.claims import checks, definitions, formulas
 
 if TYPE_CHECKING:
-    from torch_embers.store.store import Store
-    from torch_embers.study.claims.checks import CheckResult
     from torch_embers.study.claims.definitions import Claim, PaperClaims
 
-VERDICTS = {
-    "agrees": "our figure and the printed one agree under the claim's rule",
-    "differs": "they do not, or the printed number is impossible by itself",
-    "cannot_be_compared": "the data do not suffice for a comparison; the row names what is missing",
-}
+VERDICTS = ("agrees", "differs", "cannot_be_compared")
 FOLDER = "claims"
 ROUNDING = 1e-9
 """Binary fractions are a little off the decimal ones that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class TrackerCoverage:
     """How much of the tracker the database holds: known numbers of all numbers up to the end of the study's time."""
 
     known: int
@@ -43,6 +36,11 @@ class Frame:
         """The frame in words."""
         share = f"{self.known:,} of {self.numbers:,} numbers of the tracker up to {self.until}"
         return share if self.census else f"selected sample: {share}"
+
+    @property
+    def record(self) -> dict[str, int | bool]:
+        """The frame as it stands in files."""
+        return {"known": self.known, "numbers": self.numbers, "census": self.census}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +64,14 @@ class Result:
     ours: Ours | None
     verdict: str
     why: str
-    checks: tuple[CheckResult, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ClaimsReport:
     """All claims against one database."""
 
     results: tuple[Result, ...]
-    frame: Frame
+    frame: TrackerCoverage
 
     @property
     def verdicts(self) -> Counter[str]:
@@ -82,49 +79,50 @@ class Report:
         return Counter(result.verdict for result in self.results)
 
 
-def decide(claim: Claim, ours: Ours | None, checked: tuple[CheckResult, ...], frame: Frame, labelled: float) -> Result:
+def number(value: float) -> str:
+    """A number in a sentence: no more digits than it needs, and years without a comma."""
+    if value == int(value):
+        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
+    return f"{value:.4g}" if abs(value) >= 0.001 else f"{value:.6f}".rstrip("0")
+
+
+def decide(claim: Claim, ours: Ours | None, frame: TrackerCoverage, labelled: float) -> Result:
     """Decide the verdict of a claim. Pure.
 
     Args:
         claim: the claim.
         ours: our figure, or None where there is none.
-        checked: results of its consistency checks.
         frame: how much of the tracker our figure rests on.
         labelled: least share of a sample that must be labelled for a share of it to be compared.
     """
-    impossible = next((check for check in checks.failed(checked) if check.decides), None)
+    impossible = next((check for check in claim.failed if check.decides), None)
     if impossible is not None:
-        return Result(claim, ours, "differs", f"impossible: {impossible.text}", checked)
+        return Result(claim, ours, "differs", f"impossible: {impossible.text}")
     if ours is None or claim.rule == "none":
-        return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}", checked)
+        return Result(claim, ours, "cannot_be_compared", f"missing: {claim.missing}")
     verdict, why = _compared(claim, ours, frame, labelled)
-    if verdict == "differs" and (missing := _undecidable(claim, ours)):
+    # what would tell a wrong number from two that do not go together, or from another way of counting
+    missing = "which of the printed numbers is meant" if ours.basis == "paper" else claim.definition
+    if verdict == "differs" and missing:
         verdict, why = "cannot_be_compared", f"missing: {missing}; {why}"
-    return Result(claim, ours, verdict, why, checked)
+    return Result(claim, ours, verdict, why)
 
 
-def _undecidable(claim: Claim, ours: Ours) -> str:
-    """What is missing to tell a wrong number from two that do not go together, or from another way of counting."""
-    if ours.basis == "paper":
-        return "which of the printed numbers is meant"
-    return claim.definition
-
-
-def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+def _compared(claim: Claim, ours: Ours, frame: TrackerCoverage, labelled: float) -> tuple[str, str]:
     undecided = "cannot_be_compared"
     if claim.rule == "equal" or (frame.census and claim.rule == "lower_bound"):
-        tolerance = claim.tolerance if claim.tolerance is not None else float(claim.printed.half_unit)
+        tolerance = claim.tolerance if claim.tolerance is not None else claim.half_unit
         if abs(ours.value - claim.value) > tolerance + ROUNDING:
             return "differs", _distance(claim, ours)
-        return "agrees", f"within {checks.number(tolerance)} {claim.unit}" if claim.tolerance else "as printed"
+        return "agrees", f"within {number(tolerance)} {claim.unit}" if claim.tolerance else "as printed"
     if claim.rule == "lower_bound":
         if ours.value > claim.value:
-            return "differs", f"even this selected sample holds {checks.number(ours.value)}"
-        return undecided, f"missing: {claim.missing}; the {checks.number(ours.value)} here are only a lower bound"
+            return "differs", f"even this selected sample holds {number(ours.value)}"
+        return undecided, f"missing: {claim.missing}; the {number(ours.value)} here are only a lower bound"
     if claim.rule == "upper_bound":
         if claim.value > ours.value:
-            return "differs", f"there can be at most {checks.number(ours.value)}"
-        return undecided, f"missing: {claim.missing}; up to {checks.number(ours.value)} are possible"
+            return "differs", f"there can be at most {number(ours.value)}"
+        return undecided, f"missing: {claim.missing}; up to {number(ours.value)} are possible"
     if claim.rule == "shown":
         if ours.value >= claim.value:
             return "agrees", "every one of them is in the database"
@@ -132,7 +130,7 @@ def _compared(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[
     return _share(claim, ours, frame, labelled)
 
 
-def _share(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str, str]:
+def _share(claim: Claim, ours: Ours, frame: TrackerCoverage, labelled: float) -> tuple[str, str]:
     if not frame.census:
         return (
             "cannot_be_compared",
@@ -145,13 +143,13 @@ def _share(claim: Claim, ours: Ours, frame: Frame, labelled: float) -> tuple[str
         if not more and not less:
             return "cannot_be_compared", f"missing: {claim.missing}; the interval holds both more and less than half"
         return ("agrees" if more else "differs"), f"the 95 % interval lies {'above' if more else 'below'} half"
-    half = float(claim.printed.half_unit)
+    half = claim.half_unit
     inside = (ours.low or 0.0) - half <= claim.value <= (ours.high or 0.0) + half
     return ("agrees" if inside else "differs"), f"{'inside' if inside else 'outside'} the 95 % interval"
 
 
 def _distance(claim: Claim, ours: Ours) -> str:
-    return f"{checks.number(claim.value)} printed, {checks.number(ours.value)} by us"
+    return f"{number(claim.value)} printed, {number(ours.value)} by us"
 
 
 def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
@@ -173,26 +171,21 @@ def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None
     return Ours(100 * k / n, "database", int(k), int(n), 100 * low, 100 * high, rest)
 
 
-def figure(connection: duckdb.DuckDBPyConnection, paper: PaperClaims, claim: Claim) -> Ours | None:
+def figure(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
     """Our figure for a claim, or None where there is no data for one.
 
     Raises:
-        InputError: its query or formula is malformed.
+        InputError: its query is malformed.
     """
     if claim.query:
         return _queried(connection, claim)
-    if claim.formula:
-        geometric = claim.formula[0] in formulas.GEOMETRIC
-        return Ours(formulas.compute(paper, claim.formula), "geometry" if geometric else "paper")
-    if claim.classes:
-        return Ours(float(formulas.classes(*claim.classes)), "paper")
-    return None if claim.known is None else Ours(float(claim.known), "known")
+    return Ours(float(claim.ours), claim.basis) if claim.ours is not None and claim.basis else None
 
 
-def frame(connection: duckdb.DuckDBPyConnection, census: float) -> Frame:
+def frame(connection: duckdb.DuckDBPyConnection, census: float) -> TrackerCoverage:
     """How much of the tracker the database holds, up to the end of the time that was prepared (samples.at)."""
     known, numbers, until = connection.execute(resources.analysis_text(FOLDER, "frame.sql")).fetchall()[0]
-    return Frame(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
+    return TrackerCoverage(known, numbers, bool(numbers) and known / numbers >= census, f"{until:%B %Y}")
 
 
 def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
@@ -203,28 +196,13 @@ def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
     connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)
 
 
-def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> Report:
+def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> ClaimsReport:
     """Decide all claims on an open database; it is only read.
 
     Raises:
-        InputError: a claim, a query or a check is malformed.
+        InputError: a query is malformed.
     """
     prepare(connection, paper)
     known = frame(connection, paper.limits.census)
-    results = tuple(
-        decide(claim, figure(connection, paper, claim), checks.run(paper, claim), known, paper.limits.labelled)
-        for claim in paper.claims
-    )
-    return Report(results, known)
-
-
-def on_store(store: Store) -> Report:
-    """Decide all claims on the database of a store.
-
-    Raises:
-        InputError: data/claims.toml is malformed.
-        StoreError: the database cannot be read.
-    """
-    paper = definitions.load()
-    with store.read() as connection:
-        return evaluate(connection, paper)
+    results = tuple(decide(claim, figure(connection, claim), known, paper.limits.labelled) for claim in paper.claims)
+    return ClaimsReport(results, known)

@@ -23,8 +23,8 @@ class FigureDefinition(toml_models.Entry):
     paper: str = ""
     title: Text
     question: Text
-    derive: Text
-    draw: str = ""
+    derive: Literal["plain", "shares", "chosen", "kappa", "corrected", "differences", "trends", "survival"]
+    draw: Literal["", "shares", "stacked", "parts", "breakdown", "heat", "lines", "multiples", "sizes", "curves"] = ""
     group: str = ""
     event: str = ""
     printed: dict[str, float] = Field(default_factory=dict)

@@ -11,47 +11,40 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import packages
-from torch_embers.errors import InputError, MissingPackageError
+from torch_embers.errors import MissingPackageError
 from torch_embers.statistics import intervals
 from torch_embers.statistics.insufficient import InsufficientData
-from torch_embers.study.figures.definitions import DEFINITIONS
 from torch_embers.study.figures.table import Row, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from torch_embers.statistics.metrics import Interval
     from torch_embers.study.figures.definitions import FigureDefinition
-    from torch_embers.study.samples import Limits
+    from torch_embers.study.samples import LeastItems
 
 
 PAPER = "paper"
 """Kind of the annotator whose labels are those of the paper."""
 CONFIDENCE = 0.95
-KAPPA = {"kappa": "value", "low": "low", "high": "high"}
-ALPHA = {"alpha": "value", "alpha_low": "low", "alpha_high": "high"}
+CHOSEN = "no interval: the cases were chosen, and some issues share a script"
+COUNTED_ERRORS = (
+    "corrected by errors that were counted on the catalog and on issues drawn at random; how far the intervals hold on "
+    "other drawn issues: docs/evaluation.md"
+)
+ONE_NUMBER = "every draw gives one number, which is no interval"
 
 
-def derive(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
-    """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so.
-
-    Raises:
-        InputError: no method of METHODS has the name that ``derive`` gives.
-    """
+def derive(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
+    """Turn the rows of a query into those that are shown; where a package is missing for that, a note says so."""
     if not queried:
         return Table(definition, (), (), (f"nothing to show; missing: {definition.empty}",))
-    method = METHODS.get(definition.derive)
-    if method is None:
-        raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": derive: none of {", ".join(METHODS)}')
     try:
-        if method not in WITHOUT_EXTRA:
+        if definition.derive in WITH_EXTRA:
             packages.require("study", "the study's statistics need")
-        return method(definition, queried, limits)
+        return METHODS[definition.derive](definition, queried, limits)
     except MissingPackageError as error:
         return Table(definition, (), tuple(queried), (f"not computed: {error}",))
-
-
-def _plain(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
-    return Table(definition, tuple(queried))
 
 
 def with_share(row: Row, least: int) -> Row:
@@ -64,7 +57,14 @@ def with_share(row: Row, least: int) -> Row:
     return made
 
 
-def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _with_ends(names: tuple[str, str, str], interval: Interval | None, unit: float = 1.0) -> Row:
+    """Value and ends of an interval under these names; None where there is none."""
+    if interval is None:
+        return dict.fromkeys(names)
+    return dict(zip(names, (unit * interval.value, unit * interval.low, unit * interval.high), strict=True))
+
+
+def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     key = "type_k" if "type_k" in queried[0] else "k"
     rows = []
     for row in queried:
@@ -75,43 +75,36 @@ def _shares(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
     return Table(definition, tuple(rows), notes=tuple(notes))
 
 
-CHOSEN = "no interval: the cases were chosen, and some issues share a script"
-
-
-def _chosen(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _chosen(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Shares of issues that were chosen and depend on each other; an interval would speak of a draw nobody made."""
     table = _shares(definition, queried, limits)
     rows = tuple({name: value for name, value in row.items() if name not in ("low", "high")} for row in table.rows)
     return Table(definition, rows, notes=(*table.notes, CHOSEN))
 
 
-def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Agreement with the paper's labels first, then that of programs with each other."""
     from torch_embers.statistics import agreement
-    from torch_embers.statistics.metrics import Interval
 
     of_paper = {str(r["annotator"]) for r in queried if r["kind"] == PAPER}
     labelled = [(str(r["scheme"]), str(r["annotator"]), (r["repo"], r["number"]), str(r["value"])) for r in queried]
-    alphas = {
-        agreed.scheme: agreed.alpha
-        for agreed in agreement.by_scheme(
-            [row for row in labelled if row[1] not in of_paper], least=limits.least_finding
-        )
-    }
+    of_programs = [row for row in labelled if row[1] not in of_paper]
+    least = limits.least_finding
+    alphas = {agreed.scheme: agreed.alpha for agreed in agreement.by_scheme(of_programs, least=least)}
     rows: list[Row] = []
     few = 0
-    for agreed in agreement.by_scheme(labelled, least=limits.least_finding):
+    for agreed in agreement.by_scheme(labelled, least=least):
         few += comb(len(agreed.annotators), 2) - len(agreed.pairs)
-        alpha = alphas.get(agreed.scheme)
+        one_class = len({r["value"] for r in queried if r["scheme"] == agreed.scheme and r["kind"] == PAPER}) < 2
         for pair in agreed.pairs:
             paper = bool(of_paper & {pair.one, pair.other})
-            one_class = len({r["value"] for r in queried if r["scheme"] == agreed.scheme and r["kind"] == PAPER}) < 2
-            kappa = None if paper and one_class else pair.kappa
-            whole = alpha if isinstance(alpha, Interval) and not paper else None
+            alpha = None if paper else alphas.get(agreed.scheme)
             row: Row = {"with": PAPER if paper else "programs", "scheme": agreed.scheme, "one": pair.one}
             row |= {"other": pair.other, "n": pair.items, "same": pair.same}
-            row |= {name: kappa and getattr(kappa, end) for name, end in KAPPA.items()}
-            row |= {name: whole and getattr(whole, end) for name, end in ALPHA.items()}
+            row |= _with_ends(("kappa", "low", "high"), None if paper and one_class else pair.kappa)
+            row |= _with_ends(
+                ("alpha", "alpha_low", "alpha_high"), None if isinstance(alpha, InsufficientData) else alpha
+            )
             rows.append(row)
     rows.sort(key=lambda row: row["with"] != PAPER)
     notes = ["alpha: Krippendorff's, of all annotators of the scheme but the paper"] if rows else []
@@ -121,16 +114,7 @@ def _kappa(definition: FigureDefinition, queried: Sequence[Row], limits: Limits)
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-COUNTED_ERRORS = (
-    "corrected by errors that were counted on the catalog and on issues drawn at random; how far the intervals hold on "
-    "other drawn issues: docs/evaluation.md"
-)
-
-
-ONE_NUMBER = "every draw gives one number, which is no interval"
-
-
-def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Limits) -> Table:
+def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: LeastItems) -> Table:
     from torch_embers.classify import confusions
     from torch_embers.study import prevalence
 
@@ -146,16 +130,15 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
         without: list[str] = []
         for share in done.shares:
             row: Row = {"scheme": scheme, "class": share.name, "predicted": share.predicted, "n": done.items}
-            corrected = share.corrected if done.fits else None
+            corrected = None if done.misfit else share.corrected
             if corrected and corrected.low == corrected.high:  # no draw moved it: that is no certainty
                 without.append(share.name)
                 corrected = None
-            for name, interval in (("raw", share.raw), ("corrected", corrected)):
-                row |= {name: interval and 100 * interval.value, f"{name}_low": interval and 100 * interval.low}
-                row |= {f"{name}_high": interval and 100 * interval.high}
+            row |= _with_ends(("raw", "raw_low", "raw_high"), share.raw, 100)
+            row |= _with_ends(("corrected", "corrected_low", "corrected_high"), corrected, 100)
             members = [share.name] if share.name in counted else [name for name, _ in done.merged]
             rows.append(row | {"labelled": sum(int(counted[name]["labelled"]) for name in members if name in counted)})
-        notes.append(f"{scheme}: {COUNTED_ERRORS}" if done.fits else f"{scheme}: not corrected: {done.misfit}")
+        notes.append(f"{scheme}: {COUNTED_ERRORS}" if not done.misfit else f"{scheme}: not corrected: {done.misfit}")
         if without:
             notes.append(f"{scheme}: not corrected for {', '.join(without)}: {ONE_NUMBER}")
         if done.merged:
@@ -163,7 +146,7 @@ def _corrected(definition: FigureDefinition, queried: Sequence[Row], _limits: Li
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Differences of shares, with intervals that hold all together (Bonferroni: each at 1 - 0.05 / their number)."""
     enough = [min(int(row["n"]), int(row["later_n"])) >= limits.least_finding for row in queried]
     confidence = 1 - (1 - CONFIDENCE) / max(1, sum(enough))
@@ -186,7 +169,7 @@ def _differences(definition: FigureDefinition, queried: Sequence[Row], limits: L
     return Table(definition, tuple(rows), notes=notes)
 
 
-def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     from torch_embers.statistics import trend
     from torch_embers.statistics.corrections import holm
 
@@ -215,7 +198,7 @@ def _trends(definition: FigureDefinition, queried: Sequence[Row], limits: Limits
     return Table(definition, tuple(rows), tuple(queried), tuple(notes))
 
 
-def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limits) -> Table:
+def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: LeastItems) -> Table:
     """Turnbull's estimate of each group, never of all: which cases were written decides how the groups are mixed."""
     from torch_embers.statistics import turnbull
 
@@ -243,8 +226,8 @@ def _survival(definition: FigureDefinition, queried: Sequence[Row], limits: Limi
     return Table(definition, tuple(rows), tuple(queried), notes, curves)
 
 
-METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] = {
-    "plain": _plain,
+METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], LeastItems], Table]] = {
+    "plain": lambda definition, queried, _: Table(definition, tuple(queried)),
     "shares": _shares,
     "chosen": _chosen,
     "kappa": _kappa,
@@ -254,5 +237,5 @@ METHODS: dict[str, Callable[[FigureDefinition, Sequence[Row], Limits], Table]] =
     "survival": _survival,
 }
 """The methods that `derive` in data/figures.toml names."""
-WITHOUT_EXTRA = (_plain, _shares, _chosen, _differences)
-"""Methods that need no package of the extra `study`."""
+WITH_EXTRA = {"kappa", "corrected", "trends", "survival"}
+"""Methods that need a package of the extra `study`."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 NONE = "-"
 SHARE = {"k", "n", "share", "low", "high"}
@@ -27,7 +27,9 @@ RANGES = {
 """Numbers that stand in one cell with the ends of their intervals."""
 
 
-def display(table: Table, plan: Plan, leave_out: Sequence[str] = ()) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def display(
+    table: Table, plan: StudyPlan, leave_out: Sequence[str] = ()
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Columns and rows of ready text; empty for a table without rows.
 
     Args:
@@ -86,7 +88,7 @@ def _short(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not 1900 < value < 2100 else str(cell(value))
 
 
-def _by_sample(table: Table, plan: Plan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _by_sample(table: Table, plan: StudyPlan) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """One column per sample; rows in the order of the widest sample."""
     shared = [name for name in table.columns if name not in SHARE | {"sample"}]
     samples = [sample for sample in plan.samples if table.of(sample=sample.name)]

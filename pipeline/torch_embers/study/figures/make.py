@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 from torch_embers.study import samples
 from torch_embers.study.claims import definitions as claims
-from torch_embers.study.claims.verdicts import Frame, frame
+from torch_embers.study.claims.verdicts import TrackerCoverage, frame
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.derive import derive
 from torch_embers.study.figures.table import Table, query
 
 if TYPE_CHECKING:
+    from datetime import date
+
     import duckdb
 
     from torch_embers.study.figures.definitions import FigureDefinition
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,9 @@ class Study:
         fixes: merged commits that name a fixed issue.
     """
 
-    plan: Plan
+    plan: StudyPlan
     sizes: dict[str, int]
-    frame: Frame
+    frame: TrackerCoverage
     items: int
     tables: tuple[Table, ...]
     verdicts: tuple[int, int]
@@ -52,7 +54,7 @@ class Study:
         raise KeyError(name)
 
 
-def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
+def make(connection: duckdb.DuckDBPyConnection, plan: StudyPlan) -> Study:
     """Compute all tables and figures; the database is only read.
 
     Args:
@@ -72,43 +74,39 @@ def make(connection: duckdb.DuckDBPyConnection, plan: Plan) -> Study:
     ).fetchall()
     [(fixes,)] = connection.execute("SELECT count(DISTINCT commit_sha) FROM fix_tests").fetchall()
     made = Study(plan, sizes, known, items, (), (own, shipped), fixes)
-    derived = [derive(definition, query(connection, definition), plan.limits) for definition in definitions.load()]
-    tables = [
-        replace(
-            table, notes=(*_selection(table.definition, made), *table.notes), source=_source(table.definition, made)
-        )
-        for table in derived
-    ]
+    tables = []
+    for definition in definitions.load():
+        table = derive(definition, query(connection, definition), plan.limits)
+        notes, source = _about(definition, made)
+        tables.append(replace(table, notes=(*notes, *table.notes), source=f"{source}, {_day(plan.today.last)}"))
     return replace(made, tables=tuple(tables))
 
 
-def _source(definition: FigureDefinition, study: Study) -> str:
-    """One short clause for the line under a picture: what was counted, how many, when."""
-    day = f"{study.plan.today.last:%d %B %Y}".lstrip("0")
-    if definition.counts == "nobody":
-        return f"lines of code by release, {day}"
-    if definition.counts == "cases":
-        return f"{sum(study.verdicts):,} verdicts of cases, {day}"
-    if definition.counts == "fixes":
-        return f"{study.fixes:,} merged commits that name a fixed issue, {day}"
-    return f"{study.items:,} items{'' if study.frame.census else ', selected'}, {day}"
+def _day(day: date) -> str:
+    return f"{day:%d %B %Y}".lstrip("0")
 
 
-def _selection(definition: FigureDefinition, study: Study) -> list[str]:
-    """What must stand under a table: how many items, and how they were selected."""
-    if definition.counts == "nobody":
-        return []
-    if definition.counts == "cases":
-        own, shipped = study.verdicts
-        return [
-            "bugs that the project has a case for: pairs of item and release that were decided, "
-            f"{own:,} of this database and {shipped:,} of the shipped matrix"
-        ]
-    if definition.counts == "fixes":
-        return [f"merged commits that name a fixed issue: all {study.fixes:,} of the history that was read, no sample"]
-    if definition.counts == "labels":
-        return ["labelled items, which were selected"]
-    if definition.counts == "candidates":
-        return [f"{study.sizes['candidates']:,} candidates", study.frame.words]
-    counted = "; ".join(f"{sample.label}: {study.sizes[sample.name]:,}" for sample in study.plan.samples)
-    return [counted, study.frame.words]
+def _about(definition: FigureDefinition, study: Study) -> tuple[tuple[str, ...], str]:
+    """What must stand under a table (how many items, how they were selected), and in short under its picture."""
+    items = f"{study.items:,} items{'' if study.frame.census else ', selected'}"
+    match definition.counts:
+        case "nobody":
+            return (), "lines of code by release"
+        case "cases":
+            own, shipped = study.verdicts
+            pairs = (
+                "bugs that the project has a case for: pairs of item and release that were decided, "
+                f"{own:,} of this database and {shipped:,} of the shipped matrix"
+            )
+            return (pairs,), f"{own + shipped:,} verdicts of cases"
+        case "fixes":
+            commits = "merged commits that name a fixed issue"
+            whole = f"{commits}: all {study.fixes:,} of the history that was read, no sample"
+            return (whole,), f"{study.fixes:,} {commits}"
+        case "labels":
+            return ("labelled items, which were selected",), items
+        case "candidates":
+            return (f"{study.sizes['candidates']:,} candidates", study.frame.words), items
+        case "samples":
+            counted = "; ".join(f"{sample.label}: {study.sizes[sample.name]:,}" for sample in study.plan.samples)
+            return (counted, study.frame.words), items

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 SAMPLE_LOOKS = {"paper": ("#0072B2", ""), "today": ("#56B4E9", "////"), "candidates": ("#bdbdbd", "")}
 HARD_SPACE = "\N{NO-BREAK SPACE}"
@@ -26,12 +26,12 @@ PALEST = 0.7
 """How much white the last of several parts of a bar gets."""
 
 
-def _samples(table: Table, plan: Plan) -> list[str]:
+def _samples(table: Table, plan: StudyPlan) -> list[str]:
     there = {row["sample"] for row in table.rows}
     return [sample.name for sample in plan.samples if sample.name in there]
 
 
-def shares(table: Table, plan: Plan) -> Any:
+def shares(table: Table, plan: StudyPlan) -> Any:
     """Shares of each class in each sample, with Wilson intervals and the printed shares as diamonds.
 
     Where rows have parts, each part has a panel, and the printed shares stand in the one that the paper is about. Where
@@ -60,26 +60,18 @@ def shares(table: Table, plan: Plan) -> Any:
         axes.xaxis.grid(visible=True, color=drawing.PALE)
         if len(parts) > 1:
             axes.set_title("all" if part == "all" else part, fontsize=9)
-            marks.legend_below(axes)
+            axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.3), fontsize=7.5)
     grid[0][0].set_yticks(range(len(order)), [captions.name(c) for c in order])
     grid[0][0].set_ylim(len(order) - 0.5, -0.5)
     note = "Whiskers: 95 % intervals."
     if parts[0] != every[0]:
-        note += _left_out(table, every[0])
+        most = max(row["n"] for row in table.rows if row.get("part") == every[0])
+        shown = ", ".join(f"{captions.name(c)} {share:g}" for c, share in printed.items())
+        of = f"of {every[0]} (percent: {shown})"
+        note += f" The paper's shares are {of}; {most} items of that kind here, too few for a share."
     if len(parts) == 1:
         return marks.finish(figure, grid[0][0], table, note)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, f"{note} No bar: fewer than {plan.limits.least_share} items."))
-    return figure
-
-
-def _left_out(table: Table, part: str) -> str:
-    """What the paper prints of a part of which there are too few items here."""
-    most = max(row["n"] for row in table.rows if row.get("part") == part)
-    shares = ", ".join(f"{captions.name(c)} {share:g}" for c, share in table.definition.printed.items())
-    return (
-        f" The paper's shares are of {part} (percent: {shares}); {most} items of that kind here, too few for a share."
-    )
+    return marks.finish_panels(figure, table, f"{note} No bar: fewer than {plan.limits.least_share} items.")
 
 
 def _longest(rows: Sequence[Row], printed: Mapping[str, float]) -> float:
@@ -87,7 +79,9 @@ def _longest(rows: Sequence[Row], printed: Mapping[str, float]) -> float:
     return min(100.0, ROOM * max([row["high"] or 0 for row in rows] + list(printed.values()) + [5.0]))
 
 
-def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence[str], group: str, plan: Plan) -> None:
+def _panel(
+    axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence[str], group: str, plan: StudyPlan
+) -> None:
     height = 0.8 / len(names)
     for place, sample in enumerate(names):
         colour, hatch = SAMPLE_LOOKS.get(sample, (drawing.GREY, ""))
@@ -106,7 +100,7 @@ def _panel(axes: Any, rows: Sequence[Row], names: Sequence[str], order: Sequence
         )  # fmt: skip
 
 
-def breakdown(table: Table, plan: Plan) -> Any:
+def breakdown(table: Table, plan: StudyPlan) -> Any:
     """Each memory type as a bar of its sub-types, their names and counts beside it.
 
     All bars have shades of one colour: there are more types than colours, and the axis names each.
@@ -117,13 +111,15 @@ def breakdown(table: Table, plan: Plan) -> Any:
     n = rows[0]["n"]
     order = marks.in_printed_order([{group: r[group], "k": r["k"]} for r in rows], group, printed)
     figure, axes = drawing.new(8.6, 1.5 + 0.4 * len(order))
+    full = to_rgb(drawing.colours()[0])
     named = []
     for place, c in enumerate(order):
         parts = sorted((row for row in rows if row[group] == c), key=lambda row: (row["part"] == "", -row["k"]))
         left = 0.0
         for depth, row in enumerate(parts):
             width = 100 * row["k"] / n
-            shade = _shade(drawing.colours()[0], depth, len(parts)) if row["part"] else drawing.PALE
+            white = PALEST * depth / max(1, len(parts) - 1)
+            shade = tuple(part + (1 - part) * white for part in full) if row["part"] else drawing.PALE
             axes.barh(place, width, 0.62, left, color=shade, edgecolor="white", linewidth=0.8)
             left += width
         if parts and parts[0]["low"] is not None:
@@ -133,7 +129,8 @@ def breakdown(table: Table, plan: Plan) -> Any:
         named.append(textwrap.fill(", ".join(word.replace(" ", HARD_SPACE) for word in words), LINE))
     if marks.printed(axes, printed, order):
         axes.legend(loc="lower right")
-    axes.set_yticks(range(len(order)), [f"{captions.name(c)} ({_all(rows, group, c)})" for c in order])
+    counts = {row[group]: row["type_k"] for row in rows}
+    axes.set_yticks(range(len(order)), [f"{captions.name(c)} ({counts.get(c, 0)})" for c in order])
     axes.invert_yaxis()
     axes.set_xlabel(f"share of {n:,} memory bugs in percent ({plan.sample(sample).label})")
     axes.set_xlim(0, _longest(rows, printed))
@@ -146,13 +143,3 @@ def breakdown(table: Table, plan: Plan) -> Any:
     note = "Shades: sub-types, in the order of the words (grey: none given). Whiskers: 95 % intervals."
     drawing.note(figure, captions.under(table, note))
     return figure
-
-
-def _all(rows: Sequence[Row], group: str, c: str) -> int:
-    return next((row["type_k"] for row in rows if row[group] == c), 0)
-
-
-def _shade(colour: str, depth: int, count: int) -> tuple[float, ...]:
-    """One of several shades of a colour, the first the full one."""
-    white = PALEST * depth / max(1, count - 1)
-    return tuple(part + (1 - part) * white for part in to_rgb(colour))

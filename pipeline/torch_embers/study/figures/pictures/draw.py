@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
-from torch_embers.errors import InputError
-from torch_embers.study.figures.definitions import DEFINITIONS
 from torch_embers.study.figures.pictures import bars, grids, lines, marks, stacks, survival
 
 if TYPE_CHECKING:
@@ -14,9 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
-PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
+PICTURES: dict[str, Callable[[Table, StudyPlan], Any]] = {
     "shares": bars.shares,
     "stacked": stacks.stacked,
     "parts": stacks.parts,
@@ -30,24 +28,16 @@ PICTURES: dict[str, Callable[[Table, Plan], Any]] = {
 """The pictures that `draw` in data/figures.toml names."""
 
 
-def draw(table: Table, plan: Plan) -> Any:
-    """The picture of a table or figure as a Matplotlib figure; one without rows says what is missing.
-
-    Raises:
-        InputError: Matplotlib is not installed, or no picture has the name that ``draw`` gives.
-    """
-    definition = table.definition
-    picture = PICTURES.get(definition.draw)
-    if picture is None:
-        raise InputError(f'data/{DEFINITIONS}: figure "{definition.id}": draw: none of {", ".join(PICTURES)}')
+def draw(table: Table, plan: StudyPlan) -> Any:
+    """The picture of a figure as a Matplotlib figure; one without rows says what is missing."""
     with drawing.styled():
-        return picture(table, plan) if table.rows else marks.blank(table)
+        return PICTURES[table.definition.draw](table, plan) if table.rows else marks.blank(table)
 
 
-def write(table: Table, plan: Plan, folder: Path) -> tuple[Path, ...]:
-    """Draw a table or figure into a folder.
+def write(table: Table, plan: StudyPlan, folder: Path) -> tuple[Path, ...]:
+    """Draw a figure into a folder.
 
     Raises:
-        InputError: Matplotlib is not installed, or the folder cannot be written to.
+        InputError: the folder cannot be written to.
     """
     return drawing.save(draw(table, plan), folder, table.definition.id)

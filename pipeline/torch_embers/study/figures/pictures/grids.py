@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 PRINTED = {
     ("non_contiguous", "crash"): "non_contiguous_crashes",
@@ -28,7 +28,7 @@ PRINTED_SHARES = {"silent_correctness": "silent_share", "crash": "crash_share", 
 ALL = "all"
 
 
-def heat(table: Table, plan: Plan) -> Any:
+def heat(table: Table, plan: StudyPlan) -> Any:
     """Memory types by consequence with totals, one panel per sample and one with the counts that the paper prints."""
     group = table.definition.group
     samples = [s.name for s in plan.samples if table.of(sample=s.name) and s.name != "today"]
@@ -39,7 +39,7 @@ def heat(table: Table, plan: Plan) -> Any:
         for name in samples
     }
     paper = claims.load()
-    printed = {pair: int(paper.value(name).value) for pair, name in PRINTED.items()}
+    printed = {pair: int(paper.value(name)) for pair, name in PRINTED.items()}
     figure, grid = drawing.new(
         2.4 + 2.0 * (len(panels) + 1), 2.6 + 0.3 * len(types), columns=len(panels) + 1, sharey=True, squeeze=False
     )
@@ -49,14 +49,12 @@ def heat(table: Table, plan: Plan) -> Any:
     _panel(grid[0][-1], printed, types, ends, totals=False)
     for x, end in enumerate(ends):
         if end in PRINTED_SHARES:
-            text = f"{float(paper.value(PRINTED_SHARES[end]).value):g} %"
+            text = f"{paper.value(PRINTED_SHARES[end]):g} %"
             grid[0][-1].text(x, len(types), text, ha="center", va="center", fontsize=6.5, fontweight="bold")
     grid[0][-1].set_title("printed in the paper's text", fontsize=9)
     figure.get_layout_engine().set(wspace=0.01, w_pad=0.02)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     note = "Darker: more bugs, within a panel. The paper's text gives six counts and three shares; empty: not printed."
-    drawing.note(figure, captions.under(table, note))
-    return figure
+    return marks.finish_panels(figure, table, note)
 
 
 def _panel(

@@ -12,7 +12,7 @@ from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
     from torch_embers.study.figures.table import Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 MOST_LINES = 6
 GAP = dict.fromkeys(("share", "low", "high"), float("nan"))
@@ -68,15 +68,12 @@ def _draw(axes: Any, rows: list[dict[str, Any]], place: int, *, color: str, labe
     axes.vlines(*([r[name] for r in alone] for name in ("place", "low", "high")), color=color, alpha=0.3)
 
 
-def lines(table: Table, plan: Plan) -> Any:
+def lines(table: Table, plan: StudyPlan) -> Any:
     """Shares of the classes over time, with Wilson bands where they have intervals; too few items make a gap."""
     group = table.definition.group
     if all(row["share"] is None for row in table.rows):
         return marks.blank(table, "Nothing is drawn: too few items.")
-    totals: dict[str, int] = {}
-    for row in table.rows:
-        totals[row[group]] = totals.get(row[group], 0) + row["k"]
-    order = sorted((c for c in totals if c != "other"), key=lambda c: (-totals[c], c))[:MOST_LINES]
+    order = [c for c in marks.order(table.rows, group) if c != "other"][:MOST_LINES]
     moments = _moments(table)
     figure, axes = drawing.new(7.2, 3.7)
     for place, c in enumerate(order):
@@ -94,10 +91,10 @@ def lines(table: Table, plan: Plan) -> Any:
         axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_ylim(0, 100)
     axes.yaxis.grid(visible=True, color=drawing.PALE)
-    return marks.finish(figure, axes, table, _bands(table) + _sizes(table))
+    return marks.finish(figure, axes, table, _bands(table))
 
 
-def multiples(table: Table, plan: Plan) -> Any:
+def multiples(table: Table, plan: StudyPlan) -> Any:
     """Shares of the classes over time, a small panel for each, so that no band covers another."""
     if all(row["share"] is None for row in table.rows):
         return marks.blank(table, "Nothing is drawn: too few items.")
@@ -125,22 +122,17 @@ def multiples(table: Table, plan: Plan) -> Any:
                           textcoords="offset points", fontsize=7, color=drawing.GREY, ha="right")  # fmt: skip
     grid[0][0].set_ylim(0, 100)
     figure.supylabel("share of the half year's items, in percent", fontsize=8)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, _bands(table) + _sizes(table)))
-    return figure
+    return marks.finish_panels(figure, table, _bands(table))
 
 
 def _bands(table: Table) -> str:
-    """What the bands are; nothing where the table has no intervals."""
-    return "Bands: 95 % intervals." if "low" in table.columns else "No intervals: the cases were chosen."
-
-
-def _sizes(table: Table) -> str:
+    """What the bands are, and of how many items the shares."""
+    bands = "Bands: 95 % intervals." if "low" in table.columns else "No intervals: the cases were chosen."
     sizes = [row["n"] for row in table.rows if row["share"] is not None]
-    return f" Each point stands for {min(sizes):,} to {max(sizes):,} items." if sizes else ""
+    return f"{bands} Each point stands for {min(sizes):,} to {max(sizes):,} items."
 
 
-def sizes(table: Table, plan: Plan) -> Any:
+def sizes(table: Table, plan: StudyPlan) -> Any:
     """Lines of code by release and component, and the pairs of sizes that the paper prints."""
     figure, axes = drawing.new(8.4, 3.7)
     basis = table.rows[0]["basis"]
@@ -159,7 +151,7 @@ def sizes(table: Table, plan: Plan) -> Any:
     paper = claims.load()
     for component, ends in PRINTED.items():
         place = sorted({row["component"] for row in table.rows} | {component}).index(component)
-        values = [float(paper.value(name).value) / 1000 for name in ends]
+        values = [paper.value(name) / 1000 for name in ends]
         axes.plot([FIRST_RELEASE, plan.paper.last], values, "D:", color=drawing.colours()[place], markersize=6,
                   markerfacecolor="white", linewidth=0.8, label=f"{component.replace('_', ' ')}, printed")  # fmt: skip
     last = None

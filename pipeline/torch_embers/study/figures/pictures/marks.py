@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import drawing
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 
 def blank(table: Table, *why: str) -> Any:
@@ -32,9 +33,11 @@ def finish(figure: Any, axes: Any, table: Table, note: str, **legend: Any) -> An
     return figure
 
 
-def legend_below(axes: Any) -> None:
-    """A legend under one of several panels."""
-    axes.legend(loc="upper left", bbox_to_anchor=(0.0, -0.3), fontsize=7.5)
+def finish_panels(figure: Any, table: Table, note: str) -> Any:
+    """A figure of several panels with its heading above and one line below."""
+    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
+    drawing.note(figure, captions.under(table, note))
+    return figure
 
 
 def in_printed_order(rows: Sequence[Row], column: str, printed: Mapping[str, float]) -> list[str]:
@@ -45,13 +48,13 @@ def in_printed_order(rows: Sequence[Row], column: str, printed: Mapping[str, flo
 
 def order(rows: Sequence[Row], column: str, first: Sequence[str] = ()) -> list[str]:
     """Classes, the most frequent first; those of ``first`` are there even where no row has them."""
-    counts: dict[str, int] = dict.fromkeys(first, 0)
+    counts = Counter(dict.fromkeys(first, 0))
     for row in rows:
-        counts[row[column]] = counts.get(row[column], 0) + row["k"]
+        counts[row[column]] += row["k"]
     return sorted(counts, key=lambda c: (c in ("other", "not_a_bug"), -counts[c], c))
 
 
-def end_of_study(axes: Any, place: float, plan: Plan) -> None:
+def end_of_study(axes: Any, place: float, plan: StudyPlan) -> None:
     """A dashed line where the paper's own time ends; none where the study of today ends there or before."""
     if plan.paper.last >= plan.today.last:
         return

@@ -8,12 +8,11 @@ from torch_embers import drawing
 from torch_embers.study.figures.pictures import captions, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import date
-    from pathlib import Path
 
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 LEAST_SHARE = 0.04
 """Share of a panel's items from which a class has a colour of its own; the others are one grey part."""
@@ -26,7 +25,7 @@ HATCHES = ("", "////", "....")
 BASES = {"folder": "by the folders that patches change", "topic": "by what labels and words of the issues name"}
 
 
-def stacked(table: Table, plan: Plan) -> Any:
+def stacked(table: Table, plan: StudyPlan) -> Any:
     """Counts by half year, one panel for patched bugs until today and one for all candidates."""
     patched = "today" if table.of(sample="today") else "paper"
     panels = [name for name in (patched, "candidates") if table.of(sample=name)]
@@ -46,15 +45,13 @@ def stacked(table: Table, plan: Plan) -> Any:
         axes.set_ylabel("items in half a year")
         axes.set_title(f"{plan.sample(sample).label}: {count:,} items", fontsize=9)
     _years(every[-1], halves)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
     every[0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
     rare = [captions.name(c) for c in order if c not in shown and c != "other"]
     note = "Heights follow what was collected." + (f" Others: {', '.join(rare)}." if rare else "")
-    drawing.note(figure, captions.under(table, note))
-    return figure
+    return marks.finish_panels(figure, table, note)
 
 
-def parts(table: Table, plan: Plan) -> Any:
+def parts(table: Table, plan: StudyPlan) -> Any:
     """Patches by part of the data path and half year: a panel by folders, one by topics, each with its own parts."""
     sample = "candidates" if table.of(sample="candidates") else str(table.rows[0]["sample"])
     rows = table.of(sample=sample)
@@ -63,62 +60,25 @@ def parts(table: Table, plan: Plan) -> Any:
     figure, grid = drawing.new(7.8, 1.2 + 2.3 * len(bases), rows=len(bases), sharex=True, squeeze=False)
     every = [axes for (axes,) in grid]
     own = {basis: [row for row in rows if row["basis"] == basis] for basis in bases}
-    looks = _looks(list(dict.fromkeys(c for basis in bases for c in _shown(own[basis]))))
+    shown = {
+        basis: [*NAMED, *[c for c in marks.order(own[basis], "subcomponent") if c not in NAMED][:MOST_PARTS]]
+        for basis in bases
+    }
+    colours = drawing.colours()
+    looks = {
+        c: (colours[at % len(colours)], HATCHES[at // len(colours) % len(HATCHES)])
+        for at, c in enumerate(dict.fromkeys(c for parts in shown.values() for c in parts))
+    }
     for axes, basis in zip(every, bases, strict=True):
-        draw_parts(axes, own[basis], halves, looks)
+        counts = {c: sum(row["k"] for row in own[basis] if row["subcomponent"] == c) for c in shown[basis]}
+        labels = {c: f"{captions.name(c)} ({count})" for c, count in counts.items()}
+        _stack(axes, own[basis], "subcomponent", shown[basis], halves, looks, labels)
+        axes.set_ylabel("patches in half a year")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
         marks.end_of_study(axes, _place(plan.paper.last, halves[0]), plan)
         axes.set_title(f"{BASES[basis]}; {plan.sample(sample).label}", fontsize=9)
     _years(every[-1], halves)
-    figure.suptitle(table.definition.heading, x=0.01, ha="left", fontsize=10)
-    drawing.note(figure, captions.under(table, "A patch counts once for each part."))
-    return figure
-
-
-def write_census(rows: Sequence[Row], population: Mapping[str, Any], folder: Path) -> tuple[Path, ...]:
-    """Draw figure 4 on every merge of a history as figure_4.svg and .png.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    with drawing.styled():
-        figure, axes = drawing.new(7.8, 3.9)
-        if rows:
-            halves = marks.half_years(rows)
-            draw_parts(axes, rows, halves, _looks(_shown(rows)))
-            _years(axes, halves)
-        axes.set_title("Figure 4 on the census: patches by part of the data path", fontsize=10)
-        text = (
-            "Census: every merge that names an issue as repaired, by the folders it changes, once for each. "
-            f"Source: {population['merges']:,} merges, {population['first']} to {population['last']}."
-        )
-        drawing.note(figure, captions.wrapped(text))
-    return drawing.save(figure, folder, "figure_4")
-
-
-def draw_parts(
-    axes: Any, rows: Sequence[Row], halves: Sequence[tuple[int, int]], looks: dict[str, tuple[str, str]]
-) -> None:
-    """One panel of parts of the data path, with its legend: the most frequent ones, and those that the paper names."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        counts[row["subcomponent"]] = counts.get(row["subcomponent"], 0) + row["k"]
-    shown = _shown(rows)
-    _stack(
-        axes, rows, "subcomponent", shown, halves, looks, {c: f"{captions.name(c)} ({counts.get(c, 0)})" for c in shown}
-    )
-    axes.set_ylabel("patches in half a year")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02))
-
-
-def _shown(rows: Sequence[Row]) -> list[str]:
-    """The parts of a panel that have a name there."""
-    return [*NAMED, *[c for c in marks.order(rows, "subcomponent") if c not in NAMED][:MOST_PARTS]]
-
-
-def _looks(parts: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Colour and hatching of each part of the data path, one for all panels of a picture."""
-    colours = drawing.colours()
-    return {c: (colours[at % len(colours)], HATCHES[at // len(colours) % len(HATCHES)]) for at, c in enumerate(parts)}
+    return marks.finish_panels(figure, table, "A patch counts once for each part.")
 
 
 def _stack(

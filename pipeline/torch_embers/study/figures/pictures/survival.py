@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from torch_embers.statistics.turnbull import Turnbull
     from torch_embers.study.figures.table import Row, Table
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.samples import StudyPlan
 
 STEP = 182.625
 """Days between two counts of the items that are still followed: half a year."""
 
 
-def curves(table: Table, plan: Plan) -> Any:
+def curves(table: Table, plan: StudyPlan) -> Any:
     """A curve for each group that is large enough, with the number still followed under the axis."""
     group, event = table.definition.group, table.definition.event
     shown = [row for row in table.rows if row[group] in table.curves]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_embers.console import plain, stderr, stdout, table
-from torch_embers.study import measured
-from torch_embers.study.claims import checks, claims_table
+from torch_embers.console import plain, stdout, table
+from torch_embers.study.claims import claims_table
 from torch_embers.study.claims.verdicts import VERDICTS
 from torch_embers.study.figures.display import display
 
@@ -14,13 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.study.claims.verdicts import Report
-    from torch_embers.study.command import Done
+    from torch_embers.study.claims.verdicts import ClaimsReport
     from torch_embers.study.figures.make import Study
     from torch_embers.study.figures.table import Table
     from torch_embers.study.findings import Outcome
-    from torch_embers.study.measured import Measured
-    from torch_embers.study.samples import Plan
+    from torch_embers.study.parts import Done
+    from torch_embers.study.samples import StudyPlan
 
 
 LONG = ("definition", "paper_name")
@@ -30,21 +28,12 @@ MOST_ROWS = 15
 
 
 def print_done(done: Done, out: Path) -> None:
-    """Print what a study made: tables and findings, claims, results of experiments, files."""
+    """Print what a study made: tables and findings, claims, how many files."""
     if done.study is not None:
         print_study(done.study, done.outcomes)
     if done.report is not None:
         print_claims(done.report, whole=done.study is None)
-    if done.measured is not None:
-        print_findings(done.measured)
-    console = stdout()
-    console.print(f"\n{len(done.paths)} files in {plain(out)}", soft_wrap=True)
-
-
-def print_interrupted(out: Path) -> None:
-    """Say what Ctrl-C left: whole files of the finished parts."""
-    text = f"interrupted: what was finished is in {plain(out)}; the same command begins anew"
-    stderr().print(text, soft_wrap=True)
+    stdout().print(f"\n{len(done.paths)} files in {plain(out)}", soft_wrap=True)
 
 
 def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
@@ -54,7 +43,7 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
     out.print(f"[bold]the study as of {last}[/]: {plain(study.frame.words)}")
     for made in study.tables:
         if made.definition.kind == "table":
-            print_table(made, study.plan)
+            _print_table(made, study.plan)
     sizes = [(sample.label, study.sizes[sample.name]) for sample in study.plan.samples]
     out.print(table("\nSamples", [("sample", False), ("items", True)], sizes))
     rows = [(made.definition.id, made.definition.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
@@ -66,26 +55,18 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
     out.print(table("\nFindings", [("finding", False), ("here", False), ("", False)], findings))
 
 
-def print_table(made: Table, plan: Plan) -> None:
+def _print_table(made: Table, plan: StudyPlan) -> None:
     """Print the first rows of a table with its notes."""
     out = stdout()
     names, rows = display(made, plan, LONG)
-    columns = [(name, False) for name in names]
-    out.print(table(f"\n{made.definition.heading}", columns, rows[:MOST_ROWS]))
+    out.print(table(f"\n{made.definition.heading}", [(name, False) for name in names], rows[:MOST_ROWS]))
     if len(rows) > MOST_ROWS:
         out.print(f"... {len(rows) - MOST_ROWS} more rows in {plain(made.definition.id)}.csv", style="dim")
     for note in made.notes:
         out.print(plain(note), style="dim", soft_wrap=True)
 
 
-def print_findings(found: Measured) -> None:
-    """Print what the times of figures 8 and 9 say, when they were measured, and on which machine."""
-    stdout().print("\nExperiments")
-    for line in (*measured.findings(found), found.where):
-        stdout().print(f"- {plain(line)}", soft_wrap=True)
-
-
-def print_claims(report: Report, *, whole: bool = True) -> None:
+def print_claims(report: ClaimsReport, *, whole: bool = True) -> None:
     """Print the claims with our figures, verdicts and consistency, then how many have each verdict.
 
     Args:
@@ -94,15 +75,13 @@ def print_claims(report: Report, *, whole: bool = True) -> None:
     """
     out = stdout()
     if whole:
-        columns = [(name, False) for name in claims_table.COLUMNS]
-        out.print(table("", columns, claims_table.rows(report)))
+        out.print(table("", [(name, False) for name in claims_table.COLUMNS], claims_table.rows(report)))
         out.print(f"\n{plain(report.frame.words)}")
-    counted = [("our figure rests on", False), *((verdict, True) for verdict in VERDICTS)]
-    out.print(
-        table("\nClaims" if not whole else "", counted, [(b, *counts) for b, counts in claims_table.by_basis(report)])
-    )
+    columns = [("our figure rests on", False), *((verdict, True) for verdict in VERDICTS)]
+    counted = [(basis, *counts) for basis, counts in claims_table.by_basis(report)]
+    out.print(table("" if whole else "\nClaims", columns, counted))
     share = report.verdicts["cannot_be_compared"] / len(report.results)
-    inconsistent = sum(bool(checks.failed(r.checks)) for r in report.results)
+    inconsistent = sum(bool(result.claim.failed) for result in report.results)
     out.print(
         f"\n{len(report.results)} claims: "
         + ", ".join(f"{report.verdicts[verdict]} {verdict}" for verdict in VERDICTS)

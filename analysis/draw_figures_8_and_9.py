@@ -1,29 +1,31 @@
-"""Figures 8 and 9, from measurements: nothing is measured here, ``analysis/figures_8_and_9.py`` does that.
+"""Draw figures 8 and 9 from measured times: ``python analysis/draw_figures_8_and_9.py FOLDER``.
 
-The raw times come with embers, dated and with their machine. The tables follow from them by the queries in
-analysis/experiments, the pictures and the sentences from the tables. A folder with raw times of its own is taken
-instead of them.
+``analysis/figures_8_and_9.py`` measures, and calls this at its end. The tables follow from the raw times of the folder
+by the queries in analysis/experiments, the pictures and the sentences from the tables. analysis/results holds the times
+of November 2026.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
+from matplotlib.ticker import LogLocator
 
-from torch_embers import resources
-from torch_embers.errors import InputError
-from torch_embers.study import files
+from torch_embers import drawing, resources
+from torch_embers.errors import EmbersError, InputError
+from torch_embers.study import result_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 FACTS = "experiments.json"
-RESULTS = ("analysis", "results")
 TABLES = ("figure_8", "figure_8_steps", "figure_9", "figure_9_explained")
 """Queries of analysis/experiments; each is asked of the raw times of its figure."""
 PRINTED = 40 / 23
@@ -59,21 +61,19 @@ class Measured:
         )
 
 
-def read(folder: Path | None = None) -> Measured:
-    """The measurements of a folder; those that come with embers where it has no raw times.
+def read(folder: Path) -> Measured:
+    """The measurements of a folder.
 
     Raises:
-        InputError: the folder's measurement is not finished, or its files are damaged.
+        InputError: there are none, they are not finished, or the files are damaged.
     """
-    shipped = resources.shipped(*RESULTS, FACTS).parent
-    home = folder if folder and (folder / "figure_8_raw.csv").is_file() else shipped
     try:
-        facts = json.loads((home / FACTS).read_text(encoding="utf-8"))
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         with duckdb.connect() as connection:
-            tables = {name: _asked(connection, name, home) for name in TABLES}
+            tables = {name: _asked(connection, name, folder) for name in TABLES}
     except (OSError, ValueError, duckdb.Error) as error:
         told = str(error).partition("\n")[0]
-        raise InputError(f"{home}: {told}: finish the measurement by python analysis/figures_8_and_9.py") from error
+        raise InputError(f"{folder}: {told}: finish the measurement by python analysis/figures_8_and_9.py") from error
     return Measured(facts, tables)
 
 
@@ -86,23 +86,22 @@ def _asked(connection: duckdb.DuckDBPyConnection, name: str, home: Path) -> list
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
 
-def write(out: Path) -> tuple[Measured, list[Path]]:
-    """Write tables, facts with the sentences, and pictures into a folder.
+def write(folder: Path) -> list[str]:
+    """Write tables, facts and pictures beside the raw times of a folder, and return the sentences.
 
     Raises:
-        InputError: the folder cannot be written to, or its own measurement is not finished.
+        InputError: the folder cannot be written to, or its measurement is not finished.
     """
-    from torch_embers import drawing
-
-    found = read(out)
-    texts = {f"{name}.csv": files.as_csv(rows, _cell) for name, rows in found.tables.items()}
-    texts[FACTS] = files.as_json(found.facts | {"finding": findings(found)}, indent=2)
-    paths = [files.write(out / name, text) for name, text in texts.items()]
+    found = read(folder)
+    texts = {f"{name}.csv": result_files.as_csv(rows, _cell) for name, rows in found.tables.items()}
+    texts[FACTS] = result_files.as_json(found.facts | {"finding": findings(found)}, indent=2)
+    for name, text in texts.items():
+        result_files.write(folder / name, text)
     for name, draw in FIGURES.items():
         with drawing.styled():
             figure = draw(found)
-        paths += drawing.save(figure, out, name)
-    return found, paths
+        drawing.save(figure, folder, name)
+    return findings(found)
 
 
 def _cell(value: object) -> object:
@@ -180,8 +179,6 @@ def _shares(found: Measured, series: str) -> dict[str, float]:
 
 def figure_8(found: Measured) -> Any:
     """Above the ratios of all series beside the printed one; below the operations, of one series for each batch."""
-    from torch_embers import drawing
-
     arms, steps = found.tables["figure_8"], _by("series", found.tables["figure_8_steps"])
     stepped = list({series.partition(",")[0]: series for series in reversed(steps)}.values())[::-1]
     figure = drawing.new(7.6, 2.6 + 0.24 * len(arms) + 2.6)[0]
@@ -205,8 +202,6 @@ def figure_8(found: Measured) -> Any:
 
 def _draw_ratios(axes: Any, arms: Sequence[Row]) -> None:
     """One line for each series: the ratio of the default's time to that of the other arm, with its interval."""
-    from torch_embers import drawing
-
     small: Any = {"textcoords": "offset points", "fontsize": 8.5}
     for place, one in enumerate(arms):
         ratio, low, high = (one[f"ratio_{part}"] for part in ("value", "low", "high"))
@@ -226,10 +221,6 @@ def _draw_ratios(axes: Any, arms: Sequence[Row]) -> None:
 
 
 def _draw_steps(axes: Any, steps: Sequence[Row], *, named: bool) -> None:
-    import numpy as np
-
-    from torch_embers import drawing
-
     places, height = np.arange(len(steps)), 0.38
     default, aware, copying = (np.array([1e6 * s[arm] for s in steps]) for arm in ("default", "aware", "copying"))
     ours, theirs = drawing.look("contiguity-aware").colour, drawing.look("default").colour
@@ -253,8 +244,6 @@ def _draw_steps(axes: Any, steps: Sequence[Row], *, named: bool) -> None:
 
 def figure_9(found: Measured) -> Any:
     """A row of two panels for each size: the times by the number of moved dimensions, and by the place."""
-    from torch_embers import drawing
-
     times = _by("series", found.tables["figure_9"])
     figure, axes = drawing.new(7.6, 1.2 + 2.3 * len(times), rows=len(times), columns=2, squeeze=False, sharey="row")
     for row, (series, here) in enumerate(times.items()):
@@ -278,11 +267,6 @@ def figure_9(found: Measured) -> Any:
 
 
 def _draw_orders(axes: Any, moving: Sequence[Row], description: str) -> None:
-    import numpy as np
-    from matplotlib.ticker import LogLocator
-
-    from torch_embers import drawing
-
     column = f"geometry_{description}"
     for place, chosen in sorted(_by("geometry_place", moving).items()):
         across: list[float] = []
@@ -338,3 +322,10 @@ def bytes_text(count: float) -> str:
     while count >= 999.5:
         count, place = count / 1000, place + 1
     return f"{count:.3g} {('B', 'kB', 'MB', 'GB', 'TB')[place]}"
+
+
+if __name__ == "__main__":
+    try:
+        print(*write(Path(sys.argv[1])), sep="\n")
+    except EmbersError as error:
+        sys.exit(str(error))

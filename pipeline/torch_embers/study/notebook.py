@@ -1,7 +1,4 @@
-"""What a notebook reads: every table, figure, claim and finding of one database.
-
-What a function needs is imported when it is called, so that ``from torch_embers import study`` stays cheap.
-"""
+"""What a notebook reads: every table, figure, claim and finding of one database. Needs the extra `study`."""
 
 from __future__ import annotations
 
@@ -11,17 +8,26 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from torch_embers import packages
+import pandas as pd
+from PIL import Image  # comes with Matplotlib
+
+from torch_embers import drawing, settings
+from torch_embers.cases import bank
 from torch_embers.errors import InputError
+from torch_embers.mine.plan import mine_catalog
+from torch_embers.store import schema
+from torch_embers.store.store import Store
+from torch_embers.study import findings, samples
+from torch_embers.study.claims import claims_table, definitions, verdicts
+from torch_embers.study.figures.display import display
+from torch_embers.study.figures.make import make
+from torch_embers.study.figures.pictures.draw import draw
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
-    import pandas as pd
-
-    from torch_embers.store.store import Store
-    from torch_embers.study.claims.verdicts import Report
+    from torch_embers.study.claims.verdicts import ClaimsReport
     from torch_embers.study.figures.make import Study
     from torch_embers.study.figures.table import Row, Table
     from torch_embers.study.findings import Outcome
@@ -58,8 +64,6 @@ class Shown:
     def _repr_html_(self) -> str:
         if self.frame.empty:
             return f"<p>{NO_ROWS}</p>"
-        import pandas as pd
-
         with pd.option_context("display.max_colwidth", None):
             return self.frame.to_html(index=False, border=0, justify="left", max_rows=len(self.frame))
 
@@ -69,16 +73,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiments:
-    """Figures 8 and 9: what the times say, in sentences, when and where they were measured, and the pictures."""
-
-    finding: tuple[str, ...]
-    where: str
-    pictures: tuple[Picture, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
+class StudyResults:
     """Everything that the study counts in one database, and that a notebook can show.
 
     Attributes:
@@ -90,7 +85,7 @@ class Reading:
 
     origin: str
     study: Study
-    report: Report
+    report: ClaimsReport
     outcomes: tuple[Outcome, ...]
 
     @property
@@ -128,7 +123,7 @@ class Reading:
             InputError: there is no table or figure or no column of this name.
         """
         made = self.table(name, **where)
-        return _frame(made.items) if items else _frame(made.rows, made.columns)
+        return pd.DataFrame(made.items) if items else pd.DataFrame(made.rows, columns=list(made.columns))
 
     def shown(self, name: str, **where: Any) -> Shown:
         """A table or figure in ready text: samples side by side, shares with counts and intervals in one cell.
@@ -136,10 +131,8 @@ class Reading:
         Raises:
             InputError: there is no table or figure or no column of this name.
         """
-        from torch_embers.study.figures.display import display
-
         columns, rows = display(self.table(name, **where), self.study.plan)
-        return Shown(_frame(rows, columns).astype(object))
+        return Shown(pd.DataFrame(rows, columns=list(columns), dtype=object))
 
     def notes(self, name: str) -> str:
         """What must stand under a table or figure: how many items, how they were selected, what was left out.
@@ -153,15 +146,16 @@ class Reading:
         """The picture of a figure.
 
         Raises:
-            InputError: there is no figure of this name, or Matplotlib is not installed.
+            InputError: there is no figure of this name.
         """
         made = self.table(name)
         if not made.definition.draw:
             raise InputError(f"{name} is a table and has no picture: use shown({name!r})")
-        packages.require("study", "pictures need")
-        from torch_embers.study.figures.pictures.draw import draw
-
-        return _picture(name, draw(made, self.study.plan))
+        drawn, small = BytesIO(), BytesIO()
+        with drawing.styled():
+            draw(made, self.study.plan).savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
+        Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "PNG", optimize=True)
+        return Picture(name, small.getvalue())
 
     def claims(self) -> pd.DataFrame:
         """The paper's statements in numbers, a row each: printed, ours, verdict, why, what the checks found.
@@ -169,45 +163,30 @@ class Reading:
         ``kind`` says of what the number is (count, share, loc, ratio, time, year, size). ``impossible`` says that a
         check by itself shows the printed number to be impossible; ``consistent`` that no check failed.
         """
-        from torch_embers.study.claims import checks, claims_table
-
-        words = _frame(claims_table.rows(self.report), claims_table.COLUMNS)
-        results = self.report.results
-        return words.assign(
-            section=[result.claim.section for result in results],
-            place=[result.claim.place for result in results],
-            kind=[result.claim.kind for result in results],
-            states=[result.claim.states for result in results],
-            explains=[result.claim.explains for result in results],
-            impossible=[any(f.decides for f in checks.failed(result.checks)) for result in results],
-            consistent=[not checks.failed(result.checks) for result in results],
-        )
+        made = pd.DataFrame(claims_table.rows(self.report), columns=list(claims_table.COLUMNS))
+        claims = [result.claim for result in self.report.results]
+        for name in ("section", "place", "kind", "states", "explains"):
+            made[name] = [getattr(claim, name) for claim in claims]
+        made["impossible"] = [any(check.decides for check in claim.failed) for claim in claims]
+        made["consistent"] = [not claim.failed for claim in claims]
+        return made
 
     def claims_by_basis(self) -> pd.DataFrame:
         """How many claims have each verdict, by what our figure rests on."""
-        from torch_embers.study.claims import claims_table
-        from torch_embers.study.claims.verdicts import VERDICTS
-
         rows = [(basis, *counts) for basis, counts in claims_table.by_basis(self.report)]
-        return _frame(rows, ("our figure rests on", *VERDICTS))
+        return pd.DataFrame(rows, columns=["our figure rests on", *verdicts.VERDICTS])
 
     def findings(self) -> pd.DataFrame:
         """Every finding of data/findings.toml, what the data show, and whether they support it."""
         rows = [(o.finding.says, o.numbers, o.supported, o.insufficient) for o in self.outcomes]
-        return _frame(rows, ("finding", "here", "supported", "insufficient data"))
+        return pd.DataFrame(rows, columns=["finding", "here", "supported", "insufficient data"])
 
 
-def _frame(rows: Sequence[Any], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(list(rows), columns=None if columns is None else list(columns))
-
-
-def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
+def read(database: Path | None = None, *, as_of: date | None = None) -> StudyResults:
     """Count everything in a database.
 
     Without a database, in the settings or as an argument, the catalog that comes with embers is read into a temporary
-    one; that takes two seconds and no network. ``Reading.origin`` tells which it was.
+    one; that takes two seconds and no network. ``StudyResults.origin`` tells which it was.
 
     Args:
         database: the file; the one of the settings where None.
@@ -218,15 +197,9 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
         InputError: the day lies outside of the study's time.
         StoreError: the database is missing or cannot be read.
     """
-    from torch_embers import settings
-    from torch_embers.store.store import Store
-
     store = Store(settings.load(database=database).database)
     if database is not None or store.exists():
         return _read(store, f"the database {store.path.name}", as_of)
-    from torch_embers.cases import bank
-    from torch_embers.mine.plan import mine_catalog
-
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "catalog.duckdb")
         mine_catalog(store)
@@ -235,11 +208,12 @@ def read(database: Path | None = None, *, as_of: date | None = None) -> Reading:
         return _read(store, ORIGIN, as_of)
 
 
-def _read(store: Store, origin: str, as_of: date | None) -> Reading:
-    from torch_embers.study import command, findings
-
-    study, report = command.counted_with_claims(store, as_of or newest_day(store))
-    return Reading(origin, study, report, findings.decide(study))
+def _read(store: Store, origin: str, as_of: date | None) -> StudyResults:
+    plan = samples.load(as_of or newest_day(store))
+    with store.read() as connection:
+        schema.require_ours(connection, store.path)
+        study, report = make(connection, plan), verdicts.evaluate(connection, definitions.load())
+    return StudyResults(origin, study, report, findings.decide(study))
 
 
 def newest_day(store: Store) -> date | None:
@@ -258,32 +232,14 @@ def newest_day(store: Store) -> date | None:
     return None if day is None else cast("date", day)
 
 
-def experiments() -> Experiments:
-    """Figures 8 and 9, drawn from the measurements that come with embers.
-
-    Raises:
-        InputError: Matplotlib is not installed.
-    """
-    packages.require("study", "pictures need")
-    from torch_embers import drawing
-    from torch_embers.study import measured
-
-    found = measured.read()
-    with drawing.styled():
-        pictures = tuple(_picture(name, draw(found)) for name, draw in measured.FIGURES.items())
-    return Experiments(tuple(measured.findings(found)), found.where, pictures)
-
-
 def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: Sequence[str] = ()) -> Shown:
     """A frame or rows in ready text.
 
     Args:
-        table: any values; rows as ``Reading.table`` has them.
+        table: any values; rows as ``StudyResults.table`` has them.
         decimals: of columns with numbers that are not whole; counts that pandas made floats of are shown as counts.
         leave_out: columns that are not shown.
     """
-    import pandas as pd
-
     frame = table if isinstance(table, pd.DataFrame) else pd.DataFrame(list(table))
     ready = {str(name): _words(list(frame[name]), decimals) for name in frame.columns if name not in leave_out}
     return Shown(pd.DataFrame(ready, dtype=object))
@@ -291,27 +247,9 @@ def as_shown(table: pd.DataFrame | Sequence[Row], decimals: int = 1, leave_out: 
 
 def _words(values: list[Any], decimals: int) -> list[str]:
     """A column in ready text."""
-    import pandas as pd
-
     there = [value for value in values if not pd.isna(value)]
     if there and all(isinstance(value, float) for value in there):
         places = 0 if all(value.is_integer() for value in there) else decimals
         return [NOTHING if pd.isna(value) else f"{value:,.{places}f}" for value in values]
-    return [NOTHING if pd.isna(value) else _word(value) for value in values]
-
-
-def _word(value: Any) -> str:
-    return ("no", "yes")[value] if isinstance(value, bool) else str(value)
-
-
-def _picture(name: str, figure: Any) -> Picture:
-    """A figure as a PNG with few colours."""
-    from PIL import Image  # comes with Matplotlib
-
-    from torch_embers import drawing
-
-    drawn, small = BytesIO(), BytesIO()
-    with drawing.styled():
-        figure.savefig(drawn, format="png", dpi=DPI, metadata={"Software": None})
-    Image.open(drawn).convert("RGB").quantize(COLOURS).save(small, "PNG", optimize=True)
-    return Picture(name, small.getvalue())
+    flags = {True: "yes", False: "no"}
+    return [NOTHING if pd.isna(value) else flags[value] if isinstance(value, bool) else str(value) for value in values]
