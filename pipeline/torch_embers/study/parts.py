@@ -11,6 +11,7 @@ from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.study import findings, result_files, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
+from torch_embers.study.figures import table as table_rows
 from torch_embers.study.figures.make import make
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_
     if study is not None:
         for table in study.tables:
             if f"{table.definition.kind}s" in wanted:
-                done.paths.extend(result_files.write_table(table, out))
+                done.paths.extend(table_rows.write(table, out))
         done.paths.append(
             result_files.write(out / "study.json", result_files.as_json(findings.record(study, done.outcomes)))
         )
