@@ -1,5 +1,7 @@
 """What embers writes, read by the programs that it is written for: DuckDB, Datasette, mlcroissant, datasets, pre-commit.
 
+And embers itself with the oldest and the newest DuckDB that it allows.
+
 They are no part of the set-up: `.ci/run` installs `tests/consumers.txt` into an environment of its own and names its
 interpreter in CONSUMERS_PYTHON.
 """
@@ -10,11 +12,13 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import duckdb
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from helpers.gitlog import Repository
 from report_data import NUMBER, hostile
@@ -139,3 +143,27 @@ def test_every_duckdb_from_1_2_on_reads_every_table_and_view(
     theirs, ours = map(json.loads, read)
     assert theirs == ours
     assert ours["items"] > 0
+
+
+@pytest.mark.parametrize("wanted", ["oldest", "newest"])
+def test_embers_works_with_each_duckdb_that_it_allows(tmp_path: Path, wanted: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    [allowed] = [one for one in map(Requirement, project["dependencies"]) if one.name == "duckdb"]
+    [oldest] = [one.version for one in allowed.specifier if one.operator == ">="]
+    install = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path / "duckdb")
+    chosen = f"duckdb=={oldest}" if wanted == "oldest" else str(allowed)
+    subprocess.run([sys.executable, *install, chosen], check=True, timeout=240)
+    paths = os.pathsep.join([str(tmp_path / "duckdb"), *filter(None, sys.path)])
+    outside = os.environ | {"PYTHONPATH": paths, "EMBERS_DATABASE": str(tmp_path / "e.duckdb")}
+
+    def said(*words: str) -> str:
+        return subprocess.check_output([sys.executable, *words], env=outside, text=True, timeout=240, cwd=tmp_path)
+
+    place = Path(said("-c", "import duckdb; print(duckdb.__file__)").strip())
+    assert place.is_relative_to(tmp_path)
+    said("-m", "torch_embers", "mine", "--source", "catalog")
+    said("-m", "torch_embers", "mine", "--replay")
+    items = json.loads(said("-m", "torch_embers", "list", "--json"))
+    assert NUMBER in {item["number"] for item in items}
+    assert str(NUMBER) in said("-m", "torch_embers", "show", str(NUMBER))
+    assert json.loads(said("-m", "torch_embers", "search", "nan", "--json"))

@@ -378,6 +378,21 @@ def test_a_file_of_another_kind_gives_nothing(old: Path, store: Store, change: s
     assert rows(store, "FROM gold_labels") == []
 
 
+def test_a_damaged_file_is_named_and_not_the_new_one(old: Path, store: Store) -> None:
+    with duckdb.connect(old) as connection:
+        connection.execute("CHECKPOINT")
+        block = "SELECT max(block_id) FROM pragma_storage_info('runs') WHERE column_name = 'stdout'"
+        [(place,)] = connection.execute(block).fetchall()
+        [(size,)] = connection.execute("SELECT block_size FROM pragma_database_size()").fetchall()
+    with old.open("r+b") as file:
+        file.seek(3 * 4096 + place * size)
+        file.write(b"damaged " * 512)
+    with pytest.raises(StoreCorruptError, match=r"old\.duckdb cannot be read") as error:
+        take_over(store, old)
+    assert str(store.path) not in str(error.value)
+    assert rows(store, "FROM runs") == []
+
+
 def test_a_view_in_the_place_of_a_table_is_not_read(old: Path, store: Store) -> None:
     with duckdb.connect(old) as connection:
         connection.execute("DROP TABLE runs; CREATE VIEW runs AS SELECT * FROM read_csv('/etc/passwd')")

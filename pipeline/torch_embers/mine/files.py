@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import gzip
 import hashlib
 import json
+import mmap
 import re
+import zlib
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -33,16 +36,23 @@ LARGEST = 1 << 30
 BATCH = 50_000
 """Rows that go from one database to the other at a time."""
 _GZIP = b"\x1f\x8b"
+_PART = re.compile(_GZIP + rb"\x08[\x00-\x1f].{4}[\x00\x02\x04][\x00-\x0d\xff]", re.DOTALL)
+"""How a part of a packed file begins; strict enough that packed bytes hardly ever look so."""
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""As PowerShell writes."""
+_BLANK = 1 << 16
+"""Bytes in which an array has more than blanks before it."""
 LINES = (".jsonl", ".ndjson")
 _RECORDS = "CREATE OR REPLACE TEMP TABLE records AS SELECT row_number() OVER () AS place, NULL AS reason, {} FROM {}"
 _DOCUMENTS = {
     ".json": _RECORDS.format(
         "json::VARCHAR AS line, json",
-        f"read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST})",
+        f"read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST}, compression = $compression)",
     ),
     ".csv": _RECORDS.format(
         "to_json(t)::VARCHAR AS line, to_json(t) AS json",
-        "read_csv($path, header = true, all_varchar = true, nullstr = chr(1)) t",
+        "read_csv($path, header = true, all_varchar = true, nullstr = chr(1), encoding = $encoding, "
+        "compression = $compression) t",
     ),
 }
 SUFFIXES = (*LINES, *_DOCUMENTS)
@@ -144,8 +154,7 @@ def records(repo: str, path: Path) -> Reading:
     if suffix in LINES:
         _load_lines(reading.connection, path, None)
     else:
-        _load(reading.connection, str(path), _DOCUMENTS[suffix], {"path": _pattern(path)})
-        _refuse_cut_array(path)
+        _load_document(reading.connection, path, suffix)
     _stage(reading, repo)
     [(rejects, reason)] = reading.connection.execute("SELECT count(*), any_value(reason) FROM rejected").fetchall()
     if rejects and reading.is_empty:
@@ -178,14 +187,27 @@ def _load_lines(connection: duckdb.DuckDBPyConnection, path: Path | str, repo: s
     begins = _beginning(path) if isinstance(path, Path) else b""
     if isinstance(path, Path) and repo and not begins:
         raise InputError(f"{path}: cannot be read to its end (the file is empty: an incomplete download?)")
-    given = {
-        "path": _pattern(path) if isinstance(path, Path) else path,
-        "encoding": "utf-16" if begins in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8",  # as of PowerShell
-        "compression": "gzip" if begins == _GZIP else "none" if begins else "auto",
-        "repo": repo,
-    }
+    given = _form(begins) | {"path": _pattern(path) if isinstance(path, Path) else path, "repo": repo}
     for statement in connection.extract_statements(raw.text_of("read_lines.sql")):
         _load(connection, str(path), statement, given)
+
+
+def _load_document(connection: duckdb.DuckDBPyConnection, path: Path, suffix: str) -> None:
+    begins = _beginning(path)
+    if suffix == ".json" and begins in _UTF_16:
+        raise InputError(f"{path}: JSON in UTF-16: write it in UTF-8 (iconv -f UTF-16 -t UTF-8) and name that file")
+    [statement] = connection.extract_statements(_DOCUMENTS[suffix])
+    _load(connection, str(path), statement, _form(begins) | {"path": _pattern(path)})
+    if suffix == ".json" and begins != _GZIP:  # that has a mark at its end
+        _refuse_cut_array(path)
+
+
+def _form(begins: bytes) -> dict[str, str]:
+    """How a file is to be read that begins so, whatever its name says."""
+    return {
+        "encoding": "utf-16" if begins in _UTF_16 else "utf-8",
+        "compression": "gzip" if begins == _GZIP else "none" if begins else "auto",
+    }
 
 
 def _beginning(path: Path) -> bytes:
@@ -197,14 +219,28 @@ def _beginning(path: Path) -> bytes:
     """
     try:
         with path.open("rb") as file:
-            begins, size = file.read(2), path.stat().st_size
-            file.seek(max(0, size - 4))
-            unpacked = int.from_bytes(file.read(4), "little") if begins == _GZIP else 0
+            begins, most = file.read(2), max(ALWAYS_UNPACKED, LARGEST_RATIO * path.stat().st_size)
+        is_larger = begins == _GZIP and _unpacks_to_more(path, most)
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        is_larger = True
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
-    if unpacked > max(ALWAYS_UNPACKED, LARGEST_RATIO * size):
+    if is_larger:
         raise InputError(f"{path}: cannot be read to its end, or unpacks to more than {LARGEST_RATIO} times its size")
     return begins
+
+
+def _unpacks_to_more(path: Path, most: int) -> bool:
+    """Whether a packed file holds more bytes: its end says so where it has one part; several are unpacked to count."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as packed:
+        stated = int.from_bytes(packed[-4:], "little")
+        if stated and not _PART.search(packed, 1):
+            return stated > most
+    with gzip.open(path) as file:
+        left = most
+        while left >= 0 and (piece := file.read(1 << 20)):
+            left -= len(piece)
+    return left < 0
 
 
 def _pattern(path: Path) -> str:
@@ -214,22 +250,20 @@ def _pattern(path: Path) -> str:
 
 def _refuse_cut_array(path: Path) -> None:
     """DuckDB takes an array that is cut behind a comma for a whole one."""
-    if path.suffix == ".gz":  # has a mark at its end
-        return
     with path.open("rb") as file:
-        begins = file.read(64).removeprefix(codecs.BOM_UTF8).lstrip()[:1]
-        file.seek(max(0, path.stat().st_size - 64))
-        ends = file.read().rstrip()[-1:]
+        begins, ends = file.read(_BLANK).removeprefix(codecs.BOM_UTF8).lstrip()[:1], b""
+        place = path.stat().st_size
+        while place > 0 and not ends:
+            place -= _BLANK
+            file.seek(max(0, place))
+            ends = file.read(min(_BLANK, _BLANK + place)).rstrip()[-1:]
     if begins == b"[" and ends != b"]":
         raise InputError(f"{path}: cannot be read to its end (the array has none)")
 
 
-def _load(
-    connection: duckdb.DuckDBPyConnection, name: str, statement: str | duckdb.Statement, given: dict[str, Any]
-) -> None:
-    named = given if isinstance(statement, str) else {k: v for k, v in given.items() if k in statement.named_parameters}
+def _load(connection: duckdb.DuckDBPyConnection, name: str, statement: duckdb.Statement, given: dict[str, Any]) -> None:
     try:
-        connection.execute(statement, named)
+        connection.execute(statement, {k: v for k, v in given.items() if k in statement.named_parameters})
     except duckdb.Error as error:
         reason = str(error).split("\n", 1)[0].partition(" Original Line")[0]
         raise InputError(f"{name}: cannot be read to its end ({reason[:160]})") from error

@@ -9,14 +9,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import duckdb
+
 from torch_embers.errors import InputError
-from torch_embers.store.connection import READ_PATIENCE, connect
+from torch_embers.store.connection import READ_PATIENCE, connect, explain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-    import duckdb
 
     from torch_embers.store.store import Store
 
@@ -85,7 +85,7 @@ def take_over(store: Store, old: Path) -> dict[str, int]:
             if target.execute(_TAKEN, mark).fetchall():
                 return {}  # the mine that follows may have to be repeated
             _refuse_second(target, store.path)
-            taken = {name: _take(source, target, name) for name in (*SHARED, *OWN)}
+            taken = {name: _take(source, target, name, old) for name in (*SHARED, *OWN)}
             changed = datetime.fromtimestamp(old.stat().st_mtime, UTC).replace(tzinfo=None)
             target.execute("INSERT INTO listing_marks VALUES ('', $1, $3, $2)", [*mark, changed])
     finally:
@@ -99,16 +99,29 @@ def _refuse_second(target: duckdb.DuckDBPyConnection, path: Path) -> None:
             raise InputError(f"{path} has {name} of its own: take over into a new file (--database NEW.duckdb)")
 
 
-def _take(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection, name: str) -> int:
+def _take(source: duckdb.DuckDBPyConnection, target: duckdb.DuckDBPyConnection, name: str, old: Path) -> int:
     held = [column for (column,) in source.execute(_COLUMNS, [name]).fetchall()]
     columns = [column for (column,) in target.execute(_COLUMNS, [name]).fetchall() if column in held]
     if not columns:  # a table that the older version did not have
         return 0
     listed = ", ".join(f'"{column}"' for column in columns)
     own = OWN.get(name, "true")
-    target.register("taken", source.sql(f"SELECT {listed} FROM main.{name} WHERE {own}").to_arrow_reader(_AT_ONCE))
+    query = f"SELECT {listed} FROM main.{name} WHERE {own}"
     key = SHARED.get(name)
     known = f"ANTI JOIN {name} USING ({', '.join(key)})" if key else ""
-    [(count,)] = target.execute(f"INSERT INTO {name} BY NAME SELECT {listed} FROM taken {known}").fetchall()
+    try:
+        target.register("taken", source.sql(query).to_arrow_reader(_AT_ONCE))
+        [(count,)] = target.execute(f"INSERT INTO {name} BY NAME SELECT {listed} FROM taken {known}").fetchall()
+    except duckdb.Error:
+        _require_readable(source, query, old)  # the error does not say which of both files it is about
+        raise
     target.unregister("taken")
     return int(count)
+
+
+def _require_readable(source: duckdb.DuckDBPyConnection, query: str, old: Path) -> None:
+    try:
+        for _ in source.sql(query).to_arrow_reader(_AT_ONCE):
+            pass
+    except duckdb.Error as error:
+        raise explain(error, old) from error

@@ -134,6 +134,13 @@ def test_a_bad_line_is_named_and_costs_no_other(connection: duckdb.DuckDBPyConne
         ("a.json", b'[{"number": 1, "title": "x"},', "cannot be read to its end"),
         ("a.jsonl.gz", gzip.compress(b'{"number": 1, "title": "x"}\n' * 99, mtime=0)[:-9], "cannot be read to its end"),
         ("a.jsonl.gz", gzip.compress(b'{"title": "' + b"x" * (70 << 20), mtime=0), "unpacks to more than 200 times"),
+        (
+            "a.jsonl.gz",
+            gzip.compress(b'{"title": "' + b"x" * (70 << 20), mtime=0) + gzip.compress(b"\n", mtime=0),
+            "unpacks to more than 200 times",
+        ),
+        ("a.json", b'[{"number": 1, "title": "x"},' + b" " * 99_999, "cannot be read to its end"),
+        ("a.json", '[{"number": 1, "title": "x"}]'.encode("utf-16"), "iconv -f UTF-16"),
         ("a.txt", b"", "not one of"),
         ("a.json", b"", "is empty"),
         ("a.jsonl", b"", "is empty"),
@@ -145,6 +152,23 @@ def test_a_file_of_unknown_shape_or_without_its_end_is_an_error(
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=words):
         files.records(REPO, tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", gzip.compress(b'[{"number": 1, "title": "x"}]', mtime=0)),
+        ("a.json.gz", b'[{"number": 1, "title": "x"}]'),
+        ("a.json", b'[{"number": 1, "title": "x"}]' + b"\n" * 99_999),
+        ("a.jsonl.gz", b"".join(gzip.compress(part, mtime=0) for part in (b'{"number": 1, ', b'"title": "x"}\n'))),
+    ],
+)
+def test_the_content_of_a_file_tells_how_it_is_read(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    stored(connection, files.records(REPO, tmp_path / name))
+    assert connection.execute("SELECT number, title FROM items").fetchall() == [(1, "x")]
 
 
 def test_hours_before_2015_tell_of_items_by_number(connection: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
