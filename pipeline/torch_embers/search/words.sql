@@ -31,9 +31,10 @@ WITH texts AS (
     FROM frequency JOIN lengths USING (repo, number) JOIN rarity USING (word), whole
     WHERE ($everything OR repo || '#' || number IN (SELECT unnest($among))) AND repo || '#' || number <> $but
     GROUP BY repo, number
-    ORDER BY score DESC, repo, number
+    -- a sum of floats depends on the order of its parts, which threads change
+    ORDER BY round(score, 9) DESC, repo, number
     LIMIT $depth
 )
 SELECT repo, number, coalesce(title, '') AS title, score
 FROM scored JOIN items USING (repo, number)
-ORDER BY score DESC, repo, number
+ORDER BY round(score, 9) DESC, repo, number
