@@ -203,8 +203,8 @@ def list_items(
             conditions.add("closable = ?", wanted.closable)
         direction = "DESC" if wanted.descending else "ASC"
         order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
-        columns = "* EXCLUDE (words, medium_classes, high_classes)"
-        found = conditions.rows(base, order, wanted.limit, columns)
+        shown = "* EXCLUDE (words, medium_classes, high_classes)"
+        found = conditions.rows(base, order, wanted.limit, shown)
     for row in found:
         row["address"] = address(row["repo"], row["number"])
     return found
