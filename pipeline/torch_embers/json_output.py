@@ -6,6 +6,7 @@ import dataclasses
 import json
 import sys
 from datetime import date, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ def print_json(value: Any) -> None:
 
     Text from outside can hold anything: what is not printable ASCII is escaped.
     """
-    sys.stdout.write(as_json(value).replace("\x7f", "\\u007f") + "\n")
+    parts = json.JSONEncoder(indent=1, default=_plain).iterencode(value)
+    while text := "".join(islice(parts, 10_000)):  # the whole of a long list would take its memory four times
+        sys.stdout.write(text.replace("\x7f", "\\u007f"))
+    sys.stdout.write("\n")
 
 
 def as_json(value: Any) -> str:

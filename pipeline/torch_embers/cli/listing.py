@@ -72,7 +72,6 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters."""
-    from torch_embers.cli import print_runs as run_show
     from torch_embers.store import listing, show
     from torch_embers.views import answers
 
@@ -101,7 +100,9 @@ def list_items(
     store = store_at(database)
     found = listing.list_items(store, wanted, answers.rows(store))
     if (flips or as_reported_on or crash_gone) and not json:
-        run_show.print_behaviours(found, crash_gone=crash_gone, urls=urls)
+        from torch_embers.run.show import print_behaviours  # loads the classifier's packages
+
+        print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
         show.print_items(found, as_json=json, urls=urls)
 

@@ -17,7 +17,7 @@ from torch_embers.oracles.finding import describe
 from torch_embers.recheck.events import KINDS
 from torch_embers.recheck.recheck import evidence_line
 from torch_embers.recheck.reports import FOUND_BEFORE, HEADINGS, left_out
-from torch_embers.store.show import item_name
+from torch_embers.store.show import item_names
 from torch_embers.timeline.model import Segment
 from torch_embers.timeline.sentence import details, strip
 from torch_embers.verdicts.matrix import OWN, builds_of, changes, deciding, either, preferred, span
@@ -257,7 +257,7 @@ def print_behaviours(found: Sequence[dict[str, Any]], *, crash_gone: bool, urls:
     out = stdout()
     last = [last_change([Segment(**one) for one in row["segments"]], crash_gone=crash_gone) for row in found]
     columns: dict[str, list[Any]] = {
-        "item": [item_name(row, found) for row in found],
+        "item": item_names(found),
         "title": [row["title"] or "" for row in found],
         "behaviour": [behaviour for behaviour, _ in last],
         "since": [since for _, since in last],

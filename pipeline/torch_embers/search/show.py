@@ -8,7 +8,7 @@ from torch_embers import console
 from torch_embers.json_output import print_json
 from torch_embers.search.rules import SearchRules
 from torch_embers.store.listing import ItemFilter, list_items
-from torch_embers.store.show import item_name, item_verdict_text, print_marks
+from torch_embers.store.show import item_names, item_verdict_text, print_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def print_found(store: Store, found: Found, *, as_json: bool, urls: bool = False
         "keyword\nscore": [None if hit.words is None else f"{hit.words:.0f}" for hit, _ in hits],
     }
     columns: dict[str, list[Any]] = {
-        "item": [item_name(row, shown) for row in shown],
+        "item": item_names(shown),
         **{name: [cell or "-" for cell in cells] for name, cells in scores.items() if any(cells)},
         "verdict": [item_verdict_text(row) for row in shown],
         "state": [row["state"] or "" for row in shown],

@@ -6,35 +6,35 @@
 -- rarity; $repo, '' for all repositories, which also bounds the items that are counted; $everything, or else only the items of $among, as
 -- owner/name#number; $but, one item to leave out; $depth, rows at most.
 WITH texts AS (
-    SELECT repo, number, coalesce(title, '') AS title,
-           repeat(lower(coalesce(title, '')) || ' ', $weight_of_title) || lower(left(coalesce(body, ''), $body_chars)) AS text
+    SELECT repo, number, repeat(lower(coalesce(title, '')) || ' ', $weight_of_title) || lower(left(coalesce(body, ''), $body_chars)) AS text
     FROM items WHERE $repo IN ('', repo)
-), split AS (
-    SELECT repo, number, title, regexp_extract_all(text, '[\p{L}\p{N}]+') AS words,
-           list_transform(list_filter($names::VARCHAR[], lambda name: contains(text, name)),
-                          lambda name: {'word': name, 'times': len(string_split(text, name)) - 1}) AS names
-    FROM texts
-), counted AS MATERIALIZED (
-    SELECT repo, number, title, len(words) AS length, names,
-           list_filter(words, lambda word: list_contains($words, word)) AS hits
-    FROM split
+), counted AS MATERIALIZED ( -- how often each word of the query stands in each item, and under NULL how many other words; of no words one row with 0
+    SELECT repo, number, asked.word, count(*) FILTER (found.word <> '') AS times
+    -- blanks stay: to look for what is no word finds much less than to look for words
+    FROM (SELECT repo, number, unnest(string_split(regexp_replace(text, '[^\p{L}\p{N} ]+', ' ', 'g'), ' ')) AS word FROM texts) found
+    LEFT JOIN (SELECT unnest($words::VARCHAR[]) AS word) asked ON asked.word = found.word
+    GROUP BY ALL
+), lengths AS (
+    SELECT repo, number, sum(times)::BIGINT AS length FROM counted GROUP BY ALL
 ), whole AS (
-    SELECT count(*) AS items, avg(length) AS length FROM counted
+    SELECT count(*) AS items, avg(length) AS length FROM lengths
 ), frequency AS MATERIALIZED (
-    SELECT repo, number, any_value(title) AS title, any_value(length) AS length, word, count(*) AS times
-    FROM (SELECT repo, number, title, length, unnest(hits) AS word FROM counted) GROUP BY repo, number, word
+    SELECT repo, number, word, times FROM counted WHERE word IS NOT NULL
     UNION ALL
-    SELECT repo, number, title, length, name.word, name.times
-    FROM (SELECT repo, number, title, length, unnest(names) AS name FROM counted)
+    SELECT repo, number, name, len(string_split(text, name)) - 1 FROM texts, unnest($names::VARCHAR[]) AS n(name) WHERE contains(text, name)
 ), rarity AS (
     SELECT word, pow(ln(1 + (any_value(whole.items) - count(*) + 0.5) / (count(*) + 0.5)), $rarity) AS weight
     FROM frequency, whole GROUP BY word
+), scored AS (
+    SELECT repo, number, sum(weight * times * ($saturation + 1)
+                             / (times + $saturation * (1 - $length + $length * lengths.length / whole.length))) AS score
+    FROM frequency JOIN lengths USING (repo, number) JOIN rarity USING (word), whole
+    WHERE ($everything OR repo || '#' || number IN (SELECT unnest($among))) AND repo || '#' || number <> $but
+    GROUP BY repo, number
+    -- a sum of floats depends on the order of its parts, which threads change
+    ORDER BY round(score, 9) DESC, repo, number
+    LIMIT $depth
 )
-SELECT repo, number, any_value(title) AS title,
-       sum(weight * times * ($saturation + 1)
-           / (times + $saturation * (1 - $length + $length * frequency.length / whole.length))) AS score
-FROM frequency JOIN rarity USING (word), whole
-WHERE ($everything OR repo || '#' || number IN (SELECT unnest($among))) AND repo || '#' || number <> $but
-GROUP BY repo, number
-ORDER BY score DESC, repo, number
-LIMIT $depth
+SELECT repo, number, coalesce(title, '') AS title, score
+FROM scored JOIN items USING (repo, number)
+ORDER BY round(score, 9) DESC, repo, number

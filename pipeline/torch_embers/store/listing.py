@@ -122,11 +122,12 @@ class _Conditions:
                 value = self.known("class", given, values)
                 self.add(f"list_contains([split_part(c, '=', 2) FOR c IN {column}], ?)", value)
 
-    def rows(self, base: str, order: str, limit: int | None) -> list[dict[str, Any]]:
+    def rows(self, base: str, order: str, limit: int | None, columns: str = "*") -> list[dict[str, Any]]:
         where = f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
         ending = " LIMIT ?" if limit is not None else ""
         parameters = [*self.parameters, *([limit] if limit is not None else [])]
-        found = self.connection.execute(f"FROM ({base}) AS item{where} ORDER BY {order}{ending}", parameters)
+        query = f"SELECT {columns} FROM ({base}) AS item{where} ORDER BY {order}{ending}"
+        found = self.connection.execute(query, parameters)
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
@@ -187,7 +188,7 @@ def list_items(
         schema.require_ours(connection, store.path)
         conditions = _Conditions(connection)
         has_dispositions = _has(connection, DISPOSITIONS)
-        base = _item_query(has_dispositions=has_dispositions)
+        base = _item_query(has_dispositions=has_dispositions and wanted.state != "open")  # only closed items have one
         if answers is not None:
             columns = ("repo", "number", "closable", "because")
             connection.execute(_ANSWERS, {name: [row[name] for row in answers] for name in columns})
@@ -202,9 +203,9 @@ def list_items(
             conditions.add("closable = ?", wanted.closable)
         direction = "DESC" if wanted.descending else "ASC"
         order = f"{SORTS[wanted.sort]} {direction} NULLS LAST, repo, number {direction}"
-        found = conditions.rows(base, order, wanted.limit)
+        shown = "* EXCLUDE (words, medium_classes, high_classes)"
+        found = conditions.rows(base, order, wanted.limit, shown)
     for row in found:
-        del row["words"], row["medium_classes"], row["high_classes"]
         row["address"] = address(row["repo"], row["number"])
     return found
 

@@ -62,7 +62,7 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool, urls: bool = Fals
     out.print(
         console.lines(
             {
-                "item": [item_name(row, found) for row in found],
+                "item": item_names(found),
                 "closable": [row["closable"] or "" for row in found],
                 "verdict": [item_verdict_text(row) for row in found],
                 "state": [
@@ -78,10 +78,10 @@ def print_items(found: list[dict[str, Any]], *, as_json: bool, urls: bool = Fals
     out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
-def item_name(row: dict[str, Any], found: Sequence[dict[str, Any]]) -> Text:
-    """An item as people write it, with its repository where others stand beside it; it leads to its page."""
+def item_names(found: Sequence[dict[str, Any]]) -> list[Text]:
+    """Items as people write them, with their repositories where there are several; each leads to its page."""
     several = len({row["repo"] for row in found}) > 1
-    return console.link(f"{row['repo'] if several else ''}#{row['number']}", row["address"])
+    return [console.link(f"{row['repo'] if several else ''}#{row['number']}", row["address"]) for row in found]
 
 
 def print_marks(found: Sequence[dict[str, Any]]) -> None:
