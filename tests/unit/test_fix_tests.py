@@ -8,6 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -26,6 +27,7 @@ from torch_embers.fixtests.script import make_script
 from torch_embers.fixtests.scripts_of_commit import FileOfTests, case_of, scripts_of_commit
 from torch_embers.fixtests.scripts_of_commit import TestFound as FoundTest
 from torch_embers.fixtests.test_file import read
+from torch_embers.fixtests.trial import TrialTest, wanted_releases
 from torch_embers.mine.git.gitrepo import Clone
 
 if TYPE_CHECKING:
@@ -554,6 +556,27 @@ def test_the_class_of_a_test_follows_from_its_runs_around_the_fix(
 ) -> None:
     found = classify(trials(said), first, evidence)
     assert (found.kind, found.reason, found.validated_before, found.validated_after, found.fails_on_newest) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "evidence", "wanted"),
+    [
+        ("", "2.1.0", "tag", {"2.0.1", "2.1.2"}),
+        ("", None, "unknown", {"1.13.1"}),
+        ("..F-", "2.1.0", "tag", {"2.0.1", "2.1.2", "2.2.2"}),  # says something: the newest, too
+        (".F-", "2.1.0", "tag", {"2.0.1", "2.1.2", "2.2.2"}),
+        (".--", "2.1.0", "tag", {"1.13.1", "2.0.1", "2.1.2"}),  # does not fail before the fix: one more
+        (".FF", "2.1.0", "tag", {"2.0.1", "2.1.2", "2.2.2"}),
+        ("FF", "2.0.0", "version_txt", {"1.13.1", "2.0.1", "2.1.2", "2.2.2"}),  # the fix may have come one later
+        (".FP", "2.1.0", "tag", set(VERSIONS)),
+    ],
+)
+def test_what_a_test_said_decides_on_which_releases_it_runs(
+    said: str, first: str | None, evidence: Evidence, wanted: set[str]
+) -> None:
+    known = [trial for trial, mark in zip(trials(said.replace(".", "-")), said, strict=True) if mark != "."]
+    test = TrialTest(MagicMock(), first, evidence, MagicMock())
+    assert set(wanted_releases(test, VERSIONS, known)) == wanted
 
 
 @pytest.mark.parametrize(

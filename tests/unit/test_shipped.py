@@ -177,7 +177,7 @@ def test_another_text_of_a_shipped_file_is_noticed(mined: Store, monkeypatch: py
     assert not shipped_mark.is_current(mined)
 
 
-@pytest.mark.parametrize("name", ["verdicts/verdict.py", "fixtests/cases.py", "verdicts/matrix.sql"])
+@pytest.mark.parametrize("name", ["verdicts/verdict.py", "fixtests/classes.py", "verdicts/matrix.sql"])
 def test_code_in_subfolders_counts_as_shipped(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "PACKAGE_DIR", tmp_path)
     path = tmp_path / name
