@@ -38,8 +38,3 @@ def test_a_description_names_line_layout_and_worst_element():
         "    self: transposed float32[3, 4]",
         "    self: got 0, expected 1.5, 1e+07 ulps at [0, 1]; 11 of 12 elements",
     ]
-
-
-def test_findings_of_one_defect_have_one_signature():
-    other = finding.parse({**ADDCMUL.row(), "line": "train.py:90", "layouts": []})
-    assert other.signature == ADDCMUL.signature

@@ -43,10 +43,6 @@ class Cell(NamedTuple):
     argument: str
     layout: str
 
-    def __str__(self) -> str:
-        """For people."""
-        return "%s of %s, %s: %s" % (self.mode, self.operator, self.argument, self.layout)
-
 
 def identity(cell: Cell) -> Tuple[str, str]:
     """Operator and overload as a finding names them; the overload of an operator with samples is the mode."""

@@ -78,11 +78,6 @@ class Finding:
     source: str = ""
     reproducer: str = ""
 
-    @property
-    def signature(self) -> str:
-        """What two findings of one defect have in common: the key by which they are counted once."""
-        return "%s %s %s %s" % (self.oracle, self.op, self.severity, self.place)
-
     def row(self) -> Dict[str, Any]:
         """As plain data."""
         return dataclasses.asdict(self)
