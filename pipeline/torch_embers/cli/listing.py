@@ -100,7 +100,7 @@ def list_items(
     store = store_at(database)
     found = listing.list_items(store, wanted, answers.rows(store))
     if (flips or as_reported_on or crash_gone) and not json:
-        from torch_embers.run.show import print_behaviours  # loads the classifier's packages
+        from torch_embers.cli.print_runs import print_behaviours  # loads the classifier's packages
 
         print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
