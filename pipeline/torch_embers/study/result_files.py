@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import folders
 from torch_embers.errors import InputError
 from torch_embers.escaping import csv_cell
-from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-
-    from torch_embers.study.figures.table import Table
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], cell: Callable[[Any], Any] = lambda value: value) -> str:
@@ -50,16 +47,3 @@ def write(path: Path, text: str) -> Path:
     except InputError as error:
         raise InputError(f"{error}; choose another folder with --out") from error
     return path
-
-
-def write_table(table: Table, folder: Path) -> list[Path]:
-    """Write the rows of a table or figure, and what they were computed from where that is something else.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    name = table.definition.id
-    paths = [write(folder / f"{name}.csv", as_csv(table.rows, cell))]
-    if table.items:
-        paths.append(write(folder / f"{name}_items.csv", as_csv(table.items, cell)))
-    return paths
