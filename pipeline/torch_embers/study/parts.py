@@ -11,8 +11,8 @@ from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.study import findings, result_files, samples
 from torch_embers.study.claims import claims_table, definitions, verdicts
-from torch_embers.study.figures import table as table_rows
 from torch_embers.study.figures.make import make
+from torch_embers.study.figures.table import cell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,11 @@ def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_
     if study is not None:
         for table in study.tables:
             if f"{table.definition.kind}s" in wanted:
-                done.paths.extend(table_rows.write(table, out))
+                name = table.definition.id
+                done.paths.append(result_files.write(out / f"{name}.csv", result_files.as_csv(table.rows, cell)))
+                if table.items:  # what the rows were computed from
+                    items = result_files.as_csv(table.items, cell)
+                    done.paths.append(result_files.write(out / f"{name}_items.csv", items))
         done.paths.append(
             result_files.write(out / "study.json", result_files.as_json(findings.record(study, done.outcomes)))
         )

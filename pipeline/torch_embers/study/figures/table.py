@@ -10,11 +10,8 @@ import duckdb
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.study import result_files
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from torch_embers.statistics.turnbull import Turnbull
     from torch_embers.study.figures.definitions import FigureDefinition
 
@@ -75,16 +72,3 @@ def cell(value: Any) -> Any:
     if isinstance(value, date | datetime):
         return value.isoformat()
     return value
-
-
-def write(table: Table, folder: Path) -> list[Path]:
-    """Write the rows of a table or figure, and what they were computed from where that is something else.
-
-    Raises:
-        InputError: the folder cannot be written to.
-    """
-    name = table.definition.id
-    paths = [result_files.write(folder / f"{name}.csv", result_files.as_csv(table.rows, cell))]
-    if table.items:
-        paths.append(result_files.write(folder / f"{name}_items.csv", result_files.as_csv(table.items, cell)))
-    return paths
