@@ -30,7 +30,7 @@ from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.perf.measure import Timed
 from torch_embers.recheck import release, reports
-from torch_embers.report.command import Reported
+from torch_embers.report.write_report import Reported
 from torch_embers.research.silent_census import Counted
 from torch_embers.research.skips import Entry
 from torch_embers.run.oracles import Watched

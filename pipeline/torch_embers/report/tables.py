@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from torch_embers.report import places
-from torch_embers.report.rules import columns
+from torch_embers.report.definitions import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
