@@ -121,8 +121,7 @@ def bisect(
     if json:
         print_json(report.as_table(made))
     else:
-        for line in report.lines(made):
-            console.stdout().print(console.plain(line), soft_wrap=True)
+        console.print_lines(report.lines(made))
     raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
 
 

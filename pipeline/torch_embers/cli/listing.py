@@ -1,11 +1,12 @@
 """Commands that list items and cases by what is known of them."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
+from torch_embers.json_output import print_json
 
 ClassOption = Annotated[
     list[str] | None,
@@ -72,8 +73,7 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters."""
-    from torch_embers.cli import print_runs as run_show
-    from torch_embers.store import listing, show
+    from torch_embers.store import listing
     from torch_embers.views import answers
 
     wanted = listing.ItemFilter(
@@ -100,10 +100,48 @@ def list_items(
     )
     store = store_at(database)
     found = listing.list_items(store, wanted, answers.rows(store))
-    if (flips or as_reported_on or crash_gone) and not json:
-        run_show.print_behaviours(found, crash_gone=crash_gone, urls=urls)
+    if json:
+        print_json(found)
+    elif flips or as_reported_on or crash_gone:
+        _print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
-        show.print_items(found, as_json=json, urls=urls)
+        _print_items(found, urls=urls)
+
+
+def _print_items(found: list[dict[str, Any]], *, urls: bool) -> None:
+    from torch_embers import console
+    from torch_embers.store.item_lists import item_verdict_text, print_items
+
+    reasons = [(row["state"], row["disposition"]) for row in found]
+    columns = {
+        "closable": [row["closable"] or "" for row in found],
+        "verdict": [item_verdict_text(row) for row in found],
+        "state": [" ".join(word for word in words if word and word != "unknown") for words in reasons],
+        "title": [row["title"] or "" for row in found],
+    }
+    print_items(found, columns, urls=urls)
+    console.stdout().print(f"{len(found):,} item{'s' * (len(found) != 1)}")
+
+
+def _print_behaviours(found: list[dict[str, Any]], *, crash_gone: bool, urls: bool) -> None:
+    """Print what the script of each item did and does now, and since when; where a crash ended, or the newest flip."""
+    from torch_embers import console
+    from torch_embers.store.item_lists import print_items
+    from torch_embers.timeline.model import Segment
+    from torch_embers.views.script_text import UNCONFIRMED, last_change
+
+    out = console.stdout()
+    last = [last_change([Segment(**one) for one in row["segments"]], crash_gone=crash_gone) for row in found]
+    columns = {
+        "title": [row["title"] or "" for row in found],
+        "behaviour": [behaviour for behaviour, _ in last],
+        "since": [since for _, since in last],
+    }
+    if found:
+        print_items(found, columns, urls=urls)
+    if any(since.endswith(UNCONFIRMED) for _, since in last):
+        out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
+    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
 def list_cases(
@@ -118,7 +156,23 @@ def list_cases(
     database: DatabaseOption = None,
 ) -> None:
     """List the cases with their items, needs and newest verdict."""
-    from torch_embers.store import listing, show
+    from torch_embers import console
+    from torch_embers.store import listing
+    from torch_embers.store.item_lists import verdict_text
 
     wanted = listing.CaseFilter(name, tuple(classes or ()), tuple(requires or ()), occurs_on, limit)
-    show.print_cases(listing.list_cases(store_at(database), wanted), as_json=json)
+    found = listing.list_cases(store_at(database), wanted)
+    if json:
+        print_json(found)
+        return
+    out = console.stdout()
+    columns = {
+        "case": [row["name"] for row in found],
+        "verdict": [verdict_text(row) for row in found],
+        "items": [" ".join(item.removeprefix("pytorch/pytorch") for item in row["items"]) for row in found],
+    }
+    if out.width >= console.WIDE:
+        columns["needs"] = [" ".join(row["requires"]) for row in found]
+        columns["classes"] = [" ".join(text.partition("=")[2] for text in row["classes"]) for row in found]
+    out.print(console.lines(columns, rest="items"))
+    out.print(f"{len(found):,} cases")

@@ -42,8 +42,7 @@ def report(
     if json:
         print_json(done)
     else:
-        for line in write_report.lines(done):
-            console.stdout().print(console.plain(line), soft_wrap=True)
+        console.print_lines(write_report.lines(done))
     if serve:
         _serve(out, port)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from torch_embers.cases import shipped_verdicts
 from torch_embers.extract.script import Script
 from torch_embers.judgements import readings_of
-from torch_embers.markdown_output import render
+from torch_embers.templates import render
 from torch_embers.verdicts.matrix import builds_of, either, preferred, span
 from torch_embers.views.item_report import headline
 from torch_embers.views.script_text import MATCHES, command, ending
