@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.classify.show import HOW
 from torch_embers.cli.print_runs import STYLES
 from torch_embers.console import age, plain, print_page, stdout
 from torch_embers.extract.script import Script
@@ -23,6 +22,12 @@ if TYPE_CHECKING:
     from torch_embers.verdicts.matrix import Entry
     from torch_embers.views.item_report import ItemReport
 
+ORIGINS = {
+    "out_of_fold": ", by a model that was trained without it",
+    "execution": ", shown by a run",
+    "only_class": ", the only class there",
+}
+"""Origin of a label, in words; nothing for the model alone."""
 INPUTS = {"same": ", the report's own input", "sibling": ", another input than the report's"}
 """What a case shows, by its relation to the report."""
 
@@ -64,7 +69,7 @@ def print_item(report: ItemReport) -> None:
         verdicts=lambda case: _verdicts([entry for entry in report.verdicts if entry.case == case["name"]]),
         relations=_relations,
         excerpt=lambda script: script_of("", "", script.code).lines(),
-        origins=HOW,
+        origins=ORIGINS,
         inputs=INPUTS,
         statuses=WORDS,
         confirmed=CONFIRMED,

@@ -15,6 +15,7 @@ from torch_embers.report import operators, places
 from torch_embers.timeline.model import GAPS
 from torch_embers.verdicts.item_verdict import item_verdict
 from torch_embers.verdicts.matrix import builds_of, changes, deciding, preferred, span, version_key
+from torch_embers.views.item_evidence import by_item
 from torch_embers.views.script_text import last_change
 
 if TYPE_CHECKING:
@@ -80,14 +81,6 @@ def chosen(source: Source, most: int) -> list[Key]:
 
     ranked = [(place, -row["number"], row["repo"]) for row in source.items if (place := place_of(row)) is not None]
     return [(repo, -number) for _, number, repo in sorted(ranked)[:most]]
-
-
-def by_item(rows: Iterable[Row]) -> dict[Key, list[Row]]:
-    """Rows by the item that they are about."""
-    found: dict[Key, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["repo"], row["number"]].append(row)
-    return found
 
 
 @dataclass

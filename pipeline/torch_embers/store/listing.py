@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -126,9 +127,7 @@ class _Conditions:
         where = f" WHERE {' AND '.join(self.texts)}" if self.texts else ""
         ending = " LIMIT ?" if limit is not None else ""
         parameters = [*self.parameters, *([limit] if limit is not None else [])]
-        found = self.connection.execute(f"FROM ({base}) AS item{where} ORDER BY {order}{ending}", parameters)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        return mappings(self.connection, f"FROM ({base}) AS item{where} ORDER BY {order}{ending}", parameters)
 
 
 def nearest(what: str, value: str, known: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from torch_embers.extract.script import ReportText, from_row
 from torch_embers.judgements import fix_test_answers
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 from torch_embers.timeline.model import GAPS
 from torch_embers.timeline.stored import timeline_of, timelines
 from torch_embers.verdicts.matrix import Entry, entries, version_key
@@ -144,13 +145,13 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
         schema.require_ours(connection, store.path)
         everything = {"repo": None, "number": None}
         cases, statuses, fix_tests, bisections = (
-            _by_item(_ask(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
+            by_item(mappings(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
         )
-        scripts = {(row["repo"], row["number"]): from_row(row) for row in _ask(connection, _SCRIPTS)}
+        scripts = {(row["repo"], row["number"]): from_row(row) for row in mappings(connection, _SCRIPTS)}
         words = places(connection)
         own = {(one.repo, one.number): placed(one, words) for one in timelines(connection)}
-        facts = {(row["repo"], row["number"]): row for row in _ask(connection, _DECIDED)}
-        links = _by_item(_ask(connection, _DUPLICATES))
+        facts = {(row["repo"], row["number"]): row for row in mappings(connection, _DECIDED)}
+        links = by_item(mappings(connection, _DUPLICATES))
         release = _reference(connection, verdicts_of_all)
     by_case: dict[str, list[Entry]] = defaultdict(list)
     for entry in verdicts_of_all:
@@ -193,17 +194,12 @@ def _reference(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry])
     return max(often, key=version_key, default="")
 
 
-def _by_item(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
+def by_item(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    """Rows by the item that they are about."""
     found: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in rows:
         found[row["repo"], row["number"]].append(row)
     return found
-
-
-def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Row | None = None) -> list[Row]:
-    result = connection.execute(query, parameters)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def _read_by(fix_tests: Sequence[Row], readers: Mapping[Any, Mapping[str, Any]]) -> list[Row]:
@@ -242,7 +238,7 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
         schema.require_ours(connection, store.path)
 
         def ask(query: str) -> list[Row]:
-            return _ask(connection, query, {"repo": repo, "number": number})
+            return mappings(connection, query, {"repo": repo, "number": number})
 
         facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_embers.cases import shipped_verdicts
+from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
 from torch_embers.judgements import readings_of
 from torch_embers.templates import render
@@ -40,9 +41,10 @@ def text(report: ItemReport) -> str:
     """Markdown under 60 KB for nearly every item: what stands between fences runs as it stands.
 
     Raises:
-        InputError: neither a case of it nor its script was ever run.
+        InputError: no case of it, nor its script or a test of its fix, was ever run.
     """
-    report.require_runs()
+    if not report.verdicts and not report.timeline and not any(test["passed"] for test in report.fix_tests):
+        raise InputError(f"nothing of {report.repo}#{report.number} ran: {headline(report)}")
     seen = {entry.verdict for entry in preferred(report.verdicts)}
     return render(
         "views",
