@@ -1,9 +1,8 @@
 """Commands that label items and measure how well."""
 
 from collections import Counter, defaultdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -113,15 +112,9 @@ def evaluate(
         evaluate_command.write_json(found, out)
 
 
-class LabelAction(StrEnum):
-    """What `embers data label` does."""
-
-    EXPORT, IMPORT, CHECK_RULE = "export", "import", "check-rule"
-
-
 def label(
     action: Annotated[
-        LabelAction | None,
+        Literal["export", "import", "check-rule"] | None,
         typer.Argument(help="Write a sheet to fill in, read a filled one, or try labelling rules.", show_default=False),
     ] = None,
     file: Annotated[
@@ -147,11 +140,11 @@ def label(
         raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
     from torch_embers.label import show
 
-    if action is LabelAction.EXPORT:
+    if action == "export":
         show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)
     elif scheme or blind:
         raise InputError("--scheme and --blind go with `export`")
-    elif action is LabelAction.CHECK_RULE:
+    elif action == "check-rule":
         show.print_rules(store, file)
     elif annotator is None:
         raise InputError("say who filled it in: --annotator NAME")

@@ -1,7 +1,6 @@
 """Commands that list items and cases by what is known of them."""
 
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,14 +15,6 @@ ClassOption = Annotated[
         "silent correctness; repeat to ask for several.",
     ),
 ]
-
-
-class Confidence(StrEnum):
-    """How sure the classifier is of a label."""
-
-    LOW, MEDIUM, HIGH = "low", "medium", "high"
-
-
 OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
 UrlsOption = Annotated[bool, typer.Option("--urls", help="Print the address of each item, in a narrow window too.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
@@ -40,8 +31,9 @@ def list_items(
     label: Annotated[list[str] | None, typer.Option(help="With this label; repeat to ask for several.")] = None,
     classes: ClassOption = None,
     min_confidence: Annotated[
-        Confidence, typer.Option(help="Least confidence of the classifier in a class that counts for --class.")
-    ] = Confidence.LOW,
+        Literal["low", "medium", "high"],
+        typer.Option(help="Least confidence of the classifier in a class that counts for --class."),
+    ] = "low",
     operator: Annotated[
         str | None, typer.Option(help="Named in its title, summary or cases, e.g. addmm or torch.addmm.")
     ] = None,
@@ -85,7 +77,7 @@ def list_items(
         absent_on=absent_on,
         labels=tuple(label or ()),
         classes=tuple(classes or ()),
-        min_confidence=min_confidence.value,
+        min_confidence=min_confidence,
         operator=operator,
         backend=backend,
         has_case=has_case,
