@@ -326,9 +326,9 @@ def judge(
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
-    answers = judging.Answers(right_script, match, relation, on, reason, annotator)
+    given = {"right_script": right_script, "match": match, "script_relation": relation}
     home, number = item_named(item, wanted.repo)
-    rows = judging.judge(store, home, number, answers)
+    rows = judging.judge(store, home, number, given, reason, on=on, reader=annotator)
     if json:
         print_json([row.model_dump(exclude_defaults=True) for row in rows])
         return
