@@ -1,8 +1,9 @@
 """Commands that label items and measure how well."""
 
 from collections import Counter, defaultdict
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -112,9 +113,15 @@ def evaluate(
         evaluate_command.write_json(found, out)
 
 
+class LabelAction(StrEnum):
+    """What `embers data label` does."""
+
+    EXPORT, IMPORT, CHECK_RULE = "export", "import", "check-rule"
+
+
 def label(
     action: Annotated[
-        Literal["export", "import", "check-rule"] | None,
+        LabelAction | None,
         typer.Argument(help="Write a sheet to fill in, read a filled one, or try labelling rules.", show_default=False),
     ] = None,
     file: Annotated[
@@ -140,11 +147,11 @@ def label(
         raise InputError("say `export FILE.csv`, `import FILE.csv --annotator NAME` or `check-rule FILE.toml`")
     from torch_embers.label import show
 
-    if action == "export":
+    if action is LabelAction.EXPORT:
         show.export_sheet(store, file, scheme or (), annotator, limit, blind=blind)
     elif scheme or blind:
         raise InputError("--scheme and --blind go with `export`")
-    elif action == "check-rule":
+    elif action is LabelAction.CHECK_RULE:
         show.print_rules(store, file)
     elif annotator is None:
         raise InputError("say who filled it in: --annotator NAME")

@@ -109,8 +109,8 @@ class _Experiments(BaseModel):
 
 
 class _Claims(BaseModel):
-    claims: list[Claim] = []
-    verdicts: dict[str, int] = {}
+    claims: list[Claim]
+    verdicts: dict[str, int]
 
 
 _File = TypeVar("_File", bound=BaseModel)
@@ -126,7 +126,7 @@ def read(folder: Path) -> Study | None:
     if known is None:
         return None
     measured = _checked(folder / EXPERIMENTS, _Experiments, "embers study experiments")
-    compared = _checked(folder / CLAIMS, _Claims, "embers study claims") or _Claims()
+    compared = _checked(folder / CLAIMS, _Claims, "embers study claims") or _Claims(claims=[], verdicts={})
     labels = {sample.name: sample.label for sample in known.samples}
     figures = [_figure(folder, declared, labels) for declared in known.figures]
     if measured is not None:
