@@ -52,10 +52,11 @@ def print_page(text: str) -> None:
             out.print(Padding(plain(line[by:]), (0, 0, 0, by)))
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print foreign text line by line."""
+def print_lines(lines: Iterable[str], *, whole: bool = False) -> None:
+    """Print foreign text line by line; ``whole`` lines are not wrapped at words in a narrow terminal."""
+    out = stdout()
     for line in lines:
-        stdout().print(plain(line), soft_wrap=True)
+        out.print(plain(line), soft_wrap=whole or None)
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -121,7 +121,7 @@ def bisect(
     if json:
         print_json(report.as_table(made))
     else:
-        console.print_lines(report.lines(made))
+        console.print_lines(report.lines(made), whole=True)
     raise typer.Exit(bisecting.ANSWERED if made.answered else bisecting.CANNOT_TELL)
 
 

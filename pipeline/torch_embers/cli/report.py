@@ -42,7 +42,7 @@ def report(
     if json:
         print_json(done)
     else:
-        console.print_lines(write_report.lines(done))
+        console.print_lines(write_report.lines(done), whole=True)
     if serve:
         _serve(out, port)
 

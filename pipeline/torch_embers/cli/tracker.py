@@ -203,8 +203,7 @@ def chain(
         print_json(as_mapping(tree))
         return
     out = console.stdout()
-    for line in render(tree, out.width if out.is_terminal else None):
-        out.print(console.plain(line))
+    console.print_lines(render(tree, out.width if out.is_terminal else None))
 
 
 def link(database: DatabaseOption = None) -> None:
