@@ -22,7 +22,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
-EXTRAS = "cluster,mcp,report,repro,site,test,lint"
+EXTRAS = "cluster,mcp,repro,site,test,lint"
 EXTRAS_OF = {"classify": "classify,train,encoder", "study": "study"}
 CONTENTS = {
     "base": "the package and its tools",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -36,10 +36,34 @@ def stderr() -> Console:
     return Console(stderr=True, highlight=False, emoji=False)
 
 
-def indented(text: str, by: int = 2) -> Padding | str:
-    """Foreign text behind blanks, as one paragraph; on a terminal the lines that it takes are indented alike."""
-    whole = " ".join(text.split())
-    return Padding(plain(whole), (0, 0, 0, by)) if sys.stdout.isatty() else f"{' ' * by}{plain(whole)}"
+def print_page(text: str) -> None:
+    """Print a page of ``templates.render``; on a terminal, the lines that an indented one takes are indented alike.
+
+    Lines between lines of three back-ticks are code: they are not wrapped.
+    """
+    out, is_code = stdout(), False
+    for line in text.splitlines():
+        by = len(line) - len(line.lstrip(" "))
+        if line == "```":
+            is_code = not is_code
+        elif is_code or not by or not out.is_terminal:
+            out.print(plain(line), soft_wrap=is_code or None)
+        else:
+            out.print(Padding(plain(line[by:]), (0, 0, 0, by)))
+
+
+def print_lines(lines: Iterable[str], *, whole: bool = False) -> None:
+    """Print foreign text line by line; ``whole`` lines are not wrapped at words in a narrow terminal."""
+    out = stdout()
+    for line in lines:
+        out.print(plain(line), soft_wrap=whole or None)
+
+
+def print_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print plain data as a table, nothing without rows: headings are the keys, numbers stand to the right."""
+    if rows:
+        columns = [(name.replace("_", " "), isinstance(value, int)) for name, value in rows[0].items()]
+        stdout().print(table(title, columns, [row.values() for row in rows]))
 
 
 def print_next(text: str) -> None:

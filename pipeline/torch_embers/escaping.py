@@ -95,11 +95,6 @@ def markdown(text: str, longest: int = 300) -> str:
     return _MARKS.sub(r"\\\g<0>", broken).replace("\0", _BREAK)
 
 
-def markdown_code(text: str, longest: int = 300) -> str:
-    """Text as inline code of Markdown; a back-tick, which would end it, becomes an apostrophe."""
-    return f"`{' '.join(visible(text).split())[:longest].replace('`', chr(39)).replace('|', chr(92) + '|')}`"
-
-
 def markdown_block(text: str, language: str = "") -> str:
     """Text as a block of code of Markdown, behind a fence that is longer than any in it; nothing in it is obeyed."""
     shown = visible(text)  # first: what is taken out could have parted back-ticks

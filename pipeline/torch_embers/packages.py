@@ -18,7 +18,6 @@ EXTRAS = {
     "study": ("numpy", "scipy", "matplotlib"),
     "mcp": ("mcp",),
     "cluster": ("ray",),
-    "report": ("jinja2", "markupsafe", "pygments"),
 }
 """Packages whose presence shows that an extra is installed."""
 

@@ -14,7 +14,7 @@ from support import FAKE_TORCH, fake_python
 from torch_embers import settings as settings_room
 from torch_embers.builds import install, stubs
 from torch_embers.builds.registry import CURRENT, PARTIAL, Build, BuildError, Registry, look
-from torch_embers.cli import print_runs as show
+from torch_embers.cli.builds import print_builds
 from torch_embers.progress import Silent
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def test_a_cuda_build_is_installed_without_its_cuda_packages_and_listed_so(
     build = add(tmp_path / "builds", version="2.5.1")
     assert build.without_cuda
     assert list(build.python.parent.parent.glob(f"lib/python3*/site-packages/torch/lib/{stubs.NAME}"))
-    show.print_builds([build], 40)
+    print_builds([build], 40)
     assert "cpu (CUDA calls fail)" in capsys.readouterr().out
 
 

@@ -16,7 +16,7 @@ from helpers.listing import (
     store,  # noqa: F401 - fixtures
 )
 from support import run_embers
-from torch_embers.store import show
+from torch_embers.store import item_lists as show
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.store.store import Store
 from torch_embers.verdicts.item_verdict import item_verdict

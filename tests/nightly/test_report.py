@@ -24,7 +24,7 @@ from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database 
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.escaping import visible
-from torch_embers.report import command, data_files, feed, folder, hunt_map, places, rules, table_data
+from torch_embers.report import data_files, definitions, feed, folder, hunt_map, places, table_data, write_report
 from torch_embers.report.facts import Facts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
@@ -147,7 +147,7 @@ def test_a_number_of_issues_is_the_same_on_the_start_page_and_in_lists(catalog_t
     ):
         done = run_embers("list", "--state", state, "--closable", closable, "--json", "--database", catalog_template)
         count = len(json.loads(done.stdout))
-        assert count > rules.load().limits.inbox
+        assert count > definitions.load().limits.inbox
         assert f"<strong>{count}</strong> <span>{name}</span>" in text, name
     table = answers.counts(answered(Store(catalog_template)).values())
     for row in table:
@@ -159,13 +159,13 @@ def test_a_number_of_issues_is_the_same_on_the_start_page_and_in_lists(catalog_t
         f"<summary>All {opened['closable']}"
     )
     assert (first.count('<li><a class="num"'), folded.count('<li><a class="num"')) == (
-        rules.load().limits.inbox,
-        opened["closable"] - rules.load().limits.inbox,
+        definitions.load().limits.inbox,
+        opened["closable"] - definitions.load().limits.inbox,
     )
 
 
 def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
-    for table in rules.columns().table:
+    for table in definitions.columns().table:
         rows = pq.read_table(site / "data" / f"{table.name}.parquet")
         assert rows.column_names == [column.name for column in table.column]
         assert rows.schema.types == [TYPES[column.kind] for column in table.column]
@@ -244,7 +244,7 @@ def test_the_feed_is_well_formed_and_leads_to_the_site_if_known(site: Path, host
     entries = root.findall("a:entry", space)
     assert entries
     assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
-    facts = Facts(read(Store(hostile_database), lambda source: [], 100, 100), rules.load(), frozenset())
+    facts = Facts(read(Store(hostile_database), lambda source: [], 100, 100), definitions.load(), frozenset())
     addressed = ET.fromstring(feed.feed(facts, "https://bugs.example"))
     assert next(link.get("href") for link in addressed.findall("a:link", space)) == "https://bugs.example/feed.xml"
 
@@ -271,7 +271,7 @@ def test_the_documentation_becomes_a_part_of_the_site(hostile_database: Path, si
     (docs / "index.html").write_text("<h1>embers</h1><script>1</script>", encoding="utf-8")
     (docs / "commands" / "run.html").write_text("run", encoding="utf-8")
     (docs / "elsewhere").symlink_to(site / "index.html")
-    command.report(Store(hostile_database), command.Request(out, docs=docs))
+    write_report.report(Store(hostile_database), write_report.Request(out, docs=docs))
     assert sorted(path.relative_to(out).as_posix() for path in (out / "docs").rglob("*.*")) == [
         "docs/commands/run.html",
         "docs/index.html",
@@ -281,7 +281,7 @@ def test_the_documentation_becomes_a_part_of_the_site(hostile_database: Path, si
     assert '<a href="docs/report.html">docs/report.md</a>' in (out / "provenance.html").read_text(encoding="utf-8")
     assert "<code>docs/report.md</code>" in (site / "provenance.html").read_text(encoding="utf-8")
     assert "docs/index.html" not in (site / "index.html").read_text(encoding="utf-8")
-    command.report(Store(hostile_database), command.Request(out))
+    write_report.report(Store(hostile_database), write_report.Request(out))
     assert not (out / "docs").exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from report_data import HOSTILE, NUMBER, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
-from torch_embers.report import command, folder, since
+from torch_embers.report import folder, since, write_report
 from torch_embers.report.tables import schema
 from torch_embers.store.store import Store
 
@@ -28,7 +28,7 @@ REPO = "pytorch/pytorch"
 def first(tmp_path_factory: pytest.TempPathFactory, hostile_database: Path) -> Path:
     """A first report of it."""
     out = tmp_path_factory.mktemp("first") / "site"
-    done = command.report(Store(hostile_database), command.Request(out))
+    done = write_report.report(Store(hostile_database), write_report.Request(out))
     assert (done.compared, done.changes) == (since.FIRST, {})
     assert "This is the first report in its folder" in overview(out)
     assert json.loads((out / "data" / "changes.json").read_text()) == []
@@ -88,7 +88,7 @@ def test_another_verdict_or_answer_is_a_change_and_another_release_alone_is_none
     was = table("items", [row | {"verdict": "occurs"}, row | {"number": 2, "verdict": "occurs"}])
     now = table("items", [later | {"verdict": "absent", "closable": "yes"}, later | {"number": 2, "verdict": "occurs"}])
     empty = schema("statuses").empty_table()
-    found = list(since._changes({"items": was, "statuses": empty}, {"items": now, "statuses": empty}))
+    found = since.changes({"items": was, "statuses": empty}, {"items": now, "statuses": empty}).to_pylist()
     assert [(row["number"], row["what"], row["before"], row["after"]) for row in found] == [
         (1, "answer", "closable: no", "closable: yes"),
         (1, "verdict", "occurs on 2.14.0", "absent on 2.15.0"),
@@ -106,14 +106,14 @@ def test_the_same_data_change_nothing_and_keep_what_changed(
 ) -> None:
     out, later = tmp_path / "site", shutil.copy(hostile_database, tmp_path / "e.duckdb")
     shutil.copytree(first, out)
-    command.report(Store(hostile_database), command.Request(out))
+    write_report.report(Store(hostile_database), write_report.Request(out))
     assert contents(out) == contents(first), "the same data change no byte"
     with duckdb.connect(later) as connection:
         connection.execute("UPDATE items SET number = 999999 WHERE number = ?", [NUMBER])
-    done = command.report(Store(later), command.Request(out))
+    done = write_report.report(Store(later), write_report.Request(out))
     assert done.changes == {"new": 1, "gone": 1}
     before = contents(out)
-    assert command.report(Store(later), command.Request(out)).changes == done.changes
+    assert write_report.report(Store(later), write_report.Request(out)).changes == done.changes
     assert contents(out) == before
 
 
@@ -162,7 +162,7 @@ def test_what_an_earlier_report_says_of_itself_is_text(
     shutil.copytree(first, out)
     about = json.loads((out / folder.MARK).read_text())
     (out / folder.MARK).write_text(json.dumps(about | changed))
-    assert command.report(Store(hostile_database), command.Request(out)).compared == reason
+    assert write_report.report(Store(hostile_database), write_report.Request(out)).compared == reason
     text = overview(out)
     assert "<script>alert" not in text
     assert "<b>" not in text

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from report_data import CASE, HOSTILE, NUMBER, Page, hostile_database, inline  # noqa: F401 - a fixture
-from torch_embers.report import command, places, rendering
+from torch_embers.report import places, rendering, write_report
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_hostile_and_missing_rows_give_inert_pages(
     with duckdb.connect(odd) as connection:
         for change in changes:
             change(connection)
-    command.report(Store(odd), command.Request(out))
+    write_report.report(Store(odd), write_report.Request(out))
     assert list(inline({path: Page(path) for path in out.rglob("*.html")})) == []
     text = "".join(path.read_text(encoding="utf-8") for path in out.rglob("*.html"))
     assert "<script>globalThis" not in text
@@ -114,7 +114,7 @@ def test_a_database_without_whole_kinds_of_rows_gives_all(hostile_database: Path
         known = [name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
         for table in ABSENT[absent] or (name for name in known if name != "schema_version"):
             connection.execute(f"DELETE FROM {table}")
-    done = command.report(Store(odd), command.Request(out, sqlite=tmp_path / "e.sqlite"))
+    done = write_report.report(Store(odd), write_report.Request(out, sqlite=tmp_path / "e.sqlite"))
     assert (done.items > 0) == (absent not in ("everything", "items"))
     for address, _ in rendering.NAVIGATION:
         assert list(inline({out / address: Page(out / address)})) == []
@@ -143,7 +143,7 @@ def test_what_a_run_printed_is_shown_as_text_from_its_end(hostile_database: Path
                 "FROM verdicts JOIN cases USING (case_hash) WHERE name = $c AND build = $b LIMIT 1",
                 {"t": printed, "d": printed[:300], "b": builds[place], "c": CASE},
             )
-    command.report(Store(odd), command.Request(out))
+    write_report.report(Store(odd), write_report.Request(out))
     path = out / places.item_page("pytorch/pytorch", NUMBER)
     text = path.read_text(encoding="utf-8")
     assert list(inline({path: Page(path)})) == []

@@ -17,7 +17,7 @@ from helpers.listing import (
     explained,
     store,  # noqa: F401 - fixtures
 )
-from support import assert_clean_error, run_embers
+from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import console
 from torch_embers.audit import advisories, osv
 from torch_embers.audit import command as audit_command
@@ -30,7 +30,7 @@ from torch_embers.judgements import Judgement
 from torch_embers.oracles.finding import Finding
 from torch_embers.perf.measure import Timed
 from torch_embers.recheck import release, reports
-from torch_embers.report.command import Reported
+from torch_embers.report.write_report import Reported
 from torch_embers.research.silent_census import Counted
 from torch_embers.research.skips import Entry
 from torch_embers.run.oracles import Watched
@@ -171,6 +171,24 @@ def test_the_documented_keys_are_printed(store: Store, heading: str) -> None:
     entries = printed if isinstance(printed, list) else [printed]
     assert entries
     assert all(set(entry) == documented(heading) for entry in entries)
+
+
+def keys(value: Any, place: str = "") -> set[str]:
+    """The ways to all values of a JSON document; those of a list's entries are one."""
+    if isinstance(value, list):
+        return set().union(*(keys(entry, f"{place}[]") for entry in value))
+    if isinstance(value, dict):
+        return set().union(*({f"{place}.{name}"} | keys(below, f"{place}.{name}") for name, below in value.items()))
+    return set()
+
+
+def test_all_keys_below_those_are_the_ones_that_programs_know(store: Store) -> None:
+    commands = {**JSON_COMMANDS, "embers show, of an issue with a script": "show 1 --repo a/b"}
+    found = []
+    for heading, words in commands.items():
+        printed = json.loads(run_embers(*words.split(), "--json", "--database", store.path).stdout)
+        found += [heading, *(f"  {way}" for way in sorted(keys(printed)))]
+    assert_snapshot("json_keys.txt", "\n".join(found) + "\n")
 
 
 OTHER_JSON: dict[str, Callable[[], Any]] = {

@@ -12,7 +12,7 @@ import pytest
 
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
-from torch_embers.report import badges, command, folder, places, rendering, rules, serve, show
+from torch_embers.report import badges, definitions, folder, places, rendering, serve, write_report
 from torch_embers.report.operators import operators
 from torch_embers.report.similar import similar
 from torch_embers.store.store import Store
@@ -67,7 +67,7 @@ def test_a_failure_leaves_the_earlier_report(tmp_path: Path, failure: Exception,
     ],
 )
 def test_operators_are_read_from_the_syntax(code: str, found: list[str]) -> None:
-    told = rules.load().operators
+    told = definitions.load().operators
     assert operators(code, told.leave_out, told.modules) == found
 
 
@@ -102,9 +102,9 @@ def test_pages_of_the_documentation_that_templates_name_exist_and_are_in_its_nav
 
 
 def test_a_folder_without_documentation_is_refused_before_anything_is_read(tmp_path: Path) -> None:
-    request = command.Request(tmp_path / "site", docs=tmp_path)
+    request = write_report.Request(tmp_path / "site", docs=tmp_path)
     with pytest.raises(InputError, match="`make site` writes the documentation"):
-        command.report(Store(tmp_path / "nothing.duckdb"), request)
+        write_report.report(Store(tmp_path / "nothing.duckdb"), request)
 
 
 def test_serving_needs_a_report(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_a_report_can_be_shown_as_soon_as_it_is_written(
     catalog_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = MagicMock()
-    monkeypatch.setattr(command, "report", lambda store, request: served.wrote(request.out))
-    monkeypatch.setattr(show, "print_reported", lambda done: None)
+    monkeypatch.setattr(write_report, "report", lambda store, request: served.wrote(request.out))
+    monkeypatch.setattr(write_report, "lines", lambda done: [])
     monkeypatch.setattr(serve, "server", served.server)
     served.server.return_value.__enter__.return_value.server_port = 5
     done = run_embers("report", "--serve", "--port", 0, "--out", tmp_path, "--database", catalog_template)

@@ -84,6 +84,4 @@ def advisories(
     if as_documents:
         print_json(documents)
         return
-    out = console.stdout()
-    for line in lines(done, about):
-        out.print(console.plain(line))
+    console.print_lines(lines(done, about))

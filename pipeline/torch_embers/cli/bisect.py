@@ -104,8 +104,7 @@ def bisect(
     if json:
         print_json(bisection.as_table(made))
     else:
-        for line in bisection.lines(made):
-            console.stdout().print(console.plain(line), soft_wrap=True)
+        console.print_lines(bisection.lines(made), whole=True)
     raise typer.Exit(bisector.ANSWERED if made.answered else bisector.CANNOT_TELL)
 
 

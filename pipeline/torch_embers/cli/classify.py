@@ -1,14 +1,18 @@
 """Commands that label items and measure how well."""
 
+from collections import Counter, defaultdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torch_embers import packages
 from torch_embers.cli.options import DatabaseOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError
+
+if TYPE_CHECKING:
+    from torch_embers.classify.stage import Labelled
 
 
 def classify(
@@ -34,25 +38,50 @@ def classify(
         packages.require("train", "training needs")
     from torch_embers import console, settings
     from torch_embers.classify import command
-    from torch_embers.classify import show as classify_show
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
     if explain is not None:
+        from torch_embers.cli.print_item import ORIGINS
+        from torch_embers.templates import render
+
         found = why(store, command.classifier_of(store, model), wanted.repo, explain)
-        classify_show.print_explanation(found, wanted.repo, explain)
+        values = {"repo": wanted.repo, "number": explain, "found": found, "origins": ORIGINS}
+        console.print_page(render("cli", "explanation.txt", **values))
         return
     with ProgressBar("classifying", unit="steps") as progress:
         done = command.run(store, model, progress, train=train)
-    classify_show.print_labelled(done)
+    _print_labelled(done)
     if not train and (repo := store.repository()) != settings.DEFAULT_REPO:
         console.stdout().print(f"note: learnt from {settings.DEFAULT_REPO}; how right it is on {repo} was not measured")
     console.print_next(
         "`embers list --class VALUE --min-confidence high` shows the sure items of a class, `embers run` which bugs "
         "occur here"
     )
+
+
+def _print_labelled(done: "Labelled") -> None:
+    """Print what was done, and what is labelled now: classes with their confidences, examples."""
+    from torch_embers import console
+    from torch_embers.classify.model import LEVELS
+
+    out = console.stdout()
+    out.print(f"{done.items:,} items labelled, {done.embedded:,} texts embedded")
+    by_scheme: dict[str, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    for scheme, value, confidence, count in done.counts:
+        by_scheme[scheme][value][confidence] += count
+    for scheme, classes in by_scheme.items():
+        out.print(f"\n{scheme:<26} {'labels':>7} " + " ".join(f"{level:>7}" for level in reversed(LEVELS)))
+        for value, counts in classes.items():
+            levels = " ".join(f"{counts[level]:>7,}" for level in reversed(LEVELS))
+            out.print(f"  {value:<24} {counts.total():>7,} {levels}", markup=False)
+    if done.examples:
+        out.print("\nfor example:")
+    for repo, number, title, scheme, value, probability, confidence in done.examples:
+        said = f"  {repo}#{number} {scheme} {value} ({probability:.2f}, {confidence}): {title}"
+        out.print(console.plain(said), markup=False, no_wrap=True, overflow="ellipsis")
 
 
 def evaluate(

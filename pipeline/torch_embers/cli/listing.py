@@ -1,11 +1,11 @@
 """Commands that list items and cases by what is known of them."""
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
+from torch_embers.json_output import print_json
 
 ClassOption = Annotated[
     list[str] | None,
@@ -15,14 +15,6 @@ ClassOption = Annotated[
         "silent correctness; repeat to ask for several.",
     ),
 ]
-
-
-class Confidence(StrEnum):
-    """How sure the classifier is of a label."""
-
-    LOW, MEDIUM, HIGH = "low", "medium", "high"
-
-
 OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
 UrlsOption = Annotated[bool, typer.Option("--urls", help="Print the address of each item, in a narrow window too.")]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
@@ -39,8 +31,9 @@ def list_items(
     label: Annotated[list[str] | None, typer.Option(help="With this label; repeat to ask for several.")] = None,
     classes: ClassOption = None,
     min_confidence: Annotated[
-        Confidence, typer.Option(help="Least confidence of the classifier in a class that counts for --class.")
-    ] = Confidence.LOW,
+        Literal["low", "medium", "high"],
+        typer.Option(help="Least confidence of the classifier in a class that counts for --class."),
+    ] = "low",
     operator: Annotated[
         str | None, typer.Option(help="Named in its title, summary or cases, e.g. addmm or torch.addmm.")
     ] = None,
@@ -72,7 +65,7 @@ def list_items(
     database: DatabaseOption = None,
 ) -> None:
     """List the items that pass all given filters."""
-    from torch_embers.store import listing, show
+    from torch_embers.store import listing
     from torch_embers.views import answers
 
     wanted = listing.ItemFilter(
@@ -84,7 +77,7 @@ def list_items(
         absent_on=absent_on,
         labels=tuple(label or ()),
         classes=tuple(classes or ()),
-        min_confidence=min_confidence.value,
+        min_confidence=min_confidence,
         operator=operator,
         backend=backend,
         has_case=has_case,
@@ -99,12 +92,48 @@ def list_items(
     )
     store = store_at(database)
     found = listing.list_items(store, wanted, answers.rows(store))
-    if (flips or as_reported_on or crash_gone) and not json:
-        from torch_embers.cli.print_runs import print_behaviours  # loads the classifier's packages
-
-        print_behaviours(found, crash_gone=crash_gone, urls=urls)
+    if json:
+        print_json(found)
+    elif flips or as_reported_on or crash_gone:
+        _print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
-        show.print_items(found, as_json=json, urls=urls)
+        _print_items(found, urls=urls)
+
+
+def _print_items(found: list[dict[str, Any]], *, urls: bool) -> None:
+    from torch_embers import console
+    from torch_embers.store.item_lists import item_verdict_text, print_items
+
+    reasons = [(row["state"], row["disposition"]) for row in found]
+    columns = {
+        "closable": [row["closable"] or "" for row in found],
+        "verdict": [item_verdict_text(row) for row in found],
+        "state": [" ".join(word for word in words if word and word != "unknown") for words in reasons],
+        "title": [row["title"] or "" for row in found],
+    }
+    print_items(found, columns, urls=urls)
+    console.stdout().print(f"{len(found):,} item{'s' * (len(found) != 1)}")
+
+
+def _print_behaviours(found: list[dict[str, Any]], *, crash_gone: bool, urls: bool) -> None:
+    """Print what the script of each item did and does now, and since when; where a crash ended, or the newest flip."""
+    from torch_embers import console
+    from torch_embers.store.item_lists import print_items
+    from torch_embers.timeline.model import Segment
+    from torch_embers.views.script_text import UNCONFIRMED, last_change
+
+    out = console.stdout()
+    last = [last_change([Segment(**one) for one in row["segments"]], crash_gone=crash_gone) for row in found]
+    columns = {
+        "title": [row["title"] or "" for row in found],
+        "behaviour": [behaviour for behaviour, _ in last],
+        "since": [since for _, since in last],
+    }
+    if found:
+        print_items(found, columns, urls=urls)
+    if any(since.endswith(UNCONFIRMED) for _, since in last):
+        out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
+    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
 
 
 def list_cases(
@@ -119,7 +148,23 @@ def list_cases(
     database: DatabaseOption = None,
 ) -> None:
     """List the cases with their items, needs and newest verdict."""
-    from torch_embers.store import listing, show
+    from torch_embers import console
+    from torch_embers.store import listing
+    from torch_embers.store.item_lists import verdict_text
 
     wanted = listing.CaseFilter(name, tuple(classes or ()), tuple(requires or ()), occurs_on, limit)
-    show.print_cases(listing.list_cases(store_at(database), wanted), as_json=json)
+    found = listing.list_cases(store_at(database), wanted)
+    if json:
+        print_json(found)
+        return
+    out = console.stdout()
+    columns = {
+        "case": [row["name"] for row in found],
+        "verdict": [verdict_text(row) for row in found],
+        "items": [" ".join(item.removeprefix("pytorch/pytorch") for item in row["items"]) for row in found],
+    }
+    if out.width >= console.WIDE:
+        columns["needs"] = [" ".join(row["requires"]) for row in found]
+        columns["classes"] = [" ".join(text.partition("=")[2] for text in row["classes"]) for row in found]
+    out.print(console.lines(columns, rest="items"))
+    out.print(f"{len(found):,} cases")

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from torch_embers.classify.show import HOW
-from torch_embers.console import age, indented, lines, plain, size_text, stderr, stdout, table
+from torch_embers.console import plain, stderr, stdout
 from torch_embers.escaping import visible
-from torch_embers.extract.script import Script
 from torch_embers.hunt.sanitize import undecided
 from torch_embers.oracles.finding import describe
 from torch_embers.recheck.events import KINDS
 from torch_embers.recheck.recheck import evidence_line
 from torch_embers.recheck.reports import FOUND_BEFORE, HEADINGS, left_out
-from torch_embers.store.show import item_names
-from torch_embers.timeline.model import Segment
-from torch_embers.timeline.sentence import details, strip
-from torch_embers.verdicts.matrix import OWN, builds_of, changes, deciding, either, preferred, span
-from torch_embers.verdicts.script_excerpt import script_of
-from torch_embers.verdicts.status import CONFIRMED, WORDS
-from torch_embers.views.item_report import LONGEST_CELL, SHOWN_LINKS, headline
-from torch_embers.views.script_text import UNCONFIRMED, command, last_change
-from torch_embers.views.script_text import changes as changes_of
+from torch_embers.verdicts.matrix import OWN, builds_of, changes, deciding
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
-    from torch_embers.builds.registry import Build
     from torch_embers.minimize.loop import ReductionPlan, ReductionResult
     from torch_embers.minimize.reduction import Reduction
     from torch_embers.recheck.recheck import Recheck
@@ -39,7 +27,6 @@ if TYPE_CHECKING:
     from torch_embers.run.oracles import Watched
     from torch_embers.run.report_scripts import Summary
     from torch_embers.verdicts.matrix import Entry
-    from torch_embers.views.item_report import ItemReport
 
 STYLES = {
     "occurs": ("X", "bold red"),
@@ -54,33 +41,6 @@ STYLES = {
 ONE_BUILD = "On one build another bug may look the same: compare the small script with the whole one"
 OWN_MARK = " *"
 """Behind the name of a case whose line shows verdicts of this database, where other lines show shipped ones."""
-
-
-def print_builds(builds: Sequence[Build], cap_gb: float) -> None:
-    """Print the installed builds."""
-    rows = [
-        (
-            b.name,
-            b.version,
-            b.git_commit[:10],
-            b.python_version,
-            ", ".join(b.devices) + " (CUDA calls fail)" * b.without_cuda,
-            size_text(b.disk_bytes) if b.managed else "registered",
-            "not checked" if not b.checked else "broken" if b.broken else "ok",
-        )
-        for b in builds
-    ]
-    columns = [(name, False) for name in ("name", "version", "commit", "python", "devices", "disk", "check")]
-    out = stdout()
-    out.print(table("", columns, rows))
-    used = sum(b.disk_bytes for b in builds if b.managed)
-    out.print(f"installed by embers: {size_text(used)} of {cap_gb:g} GB")
-
-
-def print_checks(builds: Sequence[Build]) -> None:
-    """Print what the checks of builds result."""
-    rows = [(b.name, what, result) for b in builds for what, result in b.checked]
-    stdout().print(table("", [("build", False), ("check", False), ("result", False)], rows))
 
 
 def print_reduction(made: Reduction) -> None:
@@ -244,225 +204,3 @@ def print_recheck(result: Recheck) -> None:
         out.print(hint)
     for line in left_out(result):
         out.print(plain(line))
-
-
-def print_behaviours(found: Sequence[dict[str, Any]], *, crash_gone: bool, urls: bool = False) -> None:
-    """Print a line for each of these items: number, title, what its script did and does now, since which release.
-
-    Args:
-        found: rows of `embers list`, each with segments.
-        crash_gone: show where a crash ended, not the newest flip.
-        urls: print the address of each, too.
-    """
-    out = stdout()
-    last = [last_change([Segment(**one) for one in row["segments"]], crash_gone=crash_gone) for row in found]
-    columns: dict[str, list[Any]] = {
-        "item": item_names(found),
-        "title": [row["title"] or "" for row in found],
-        "behaviour": [behaviour for behaviour, _ in last],
-        "since": [since for _, since in last],
-    }
-    if found:
-        out.print(lines(columns, addresses=[row["address"] for row in found], urls=urls))
-    if any(since.endswith(UNCONFIRMED) for _, since in last):
-        out.print(f"{UNCONFIRMED} not seen again, in too few runs to say that it is gone")
-    out.print(f"{len(found):,} item{'s' * (len(found) != 1)}")
-
-
-def print_answer(report: ItemReport) -> None:
-    """Print of an item what it does on the newest release, whether it may be closed, and all releases in a line."""
-    out = stdout()
-    out.print(f"[bold]{plain(report.repo)}#{report.number}[/] {plain(report.facts['title'] or '')}")
-    out.print(f"[bold]{plain(headline(report))}[/]")
-    if report.answer is not None:
-        out.print(f"[bold]{plain(report.answer.sentence)}[/]")
-    if report.behaviour and report.behaviour != headline(report) and isinstance(report.script, Script):
-        out.print(plain(report.behaviour))
-    out.print()
-    for line in _strips(report):
-        out.print(line, no_wrap=True)
-
-
-def print_item(report: ItemReport) -> None:
-    """Print all that is known of an item: the answer, its releases, facts, labels, links, evidence; scripts last."""
-    print_answer(report)
-    out = stdout()
-    _print_facts(report.facts)
-    _section("Labels", [*map(_gold_line, report.gold), *map(_prediction_line, report.predictions)])
-    _section(
-        "Gold labels and classifier disagree",
-        [
-            f"{row['scheme']}: {' or '.join(gold)} by the gold labels, {row['value']} by the classifier "
-            f"(probability {row['probability']:.2f})"
-            for row, gold in report.disagreements
-        ],
-    )
-    _section("Links", [_link_line(row) for row in report.links[:SHOWN_LINKS]])
-    if len(report.links) > SHOWN_LINKS:
-        out.print(f"  and {len(report.links) - SHOWN_LINKS} more items")
-    if report.timeline:
-        out.print("\nThe report's script on each release")
-        for line in details(report.timeline):
-            out.print(indented(line))
-    _print_verdicts(report)
-    _section(
-        "Tests of merged fixes, one run per release", [line for test in report.fix_tests for line in _fix_test(test)]
-    )
-    _section("Bisections", [f"{found['subject']}: {found['text']}" for found in report.bisections])
-    _section(
-        "Status",
-        [
-            f"{row['backend']}: {row['status']} on torch {row['reference']} since {row['decided_at']:%Y-%m-%d}"
-            + ("" if row["provenance"] == OWN else f" ({row['provenance']})")
-            + (", confirmed by a second batch of runs" if row["status"] in CONFIRMED else "")
-            + f": {WORDS.get(row['status'], 'a status of another embers')}"
-            for row in report.statuses
-        ],
-    )
-    if isinstance(report.script, Script):
-        _print_script(report.script)
-    for case in report.cases:
-        script = case["script"]
-        out.print(f"\nScript {plain(script.place)}")
-        for line in script.lines():
-            out.print(f"  {plain(line)}", soft_wrap=True)
-
-
-def _strips(report: ItemReport) -> Iterator[str]:
-    """A line of releases for the script of the report, and one for each case."""
-    if report.timeline:
-        yield plain(strip(report.timeline))
-    for name, same in groupby(preferred(report.verdicts), key=lambda entry: entry.case):
-        cells = [deciding(of_build) for _, of_build in groupby(same, key=lambda entry: entry.build)]
-        marks = "".join(f"[{style}]{mark}[/]" for mark, style in (STYLES[cell.verdict] for cell in cells))
-        used = {cell.verdict: STYLES[cell.verdict][0] for cell in cells}
-        legend = ", ".join(f"{mark} {verdict}" for verdict, mark in used.items())
-        yield f"{marks} {plain(span([cell.build for cell in cells]))}: {legend} ({plain(name)})"
-
-
-def _print_verdicts(report: ItemReport) -> None:
-    """Print each case with what it did where; own runs before shipped ones."""
-    out = stdout()
-    if report.cases:
-        out.print("\nCases")
-    for case in report.cases:
-        out.print(indented(_case_line(case)))
-        own = [entry for entry in report.verdicts if entry.case == case["name"]]
-        for _, of_origin in groupby(own, key=lambda entry: entry.provenance):
-            shown = list(of_origin)
-            for _, same in groupby(shown, key=lambda entry: entry.verdict):
-                out.print(indented(_verdict_line(list(same)), 4))
-            for place in sorted({entry.place for entry in shown}):
-                out.print(indented(place, 4), style="dim")
-
-
-def _print_script(script: Script) -> None:
-    """Print the script of the report, and what differs from the report's own text."""
-    out = stdout()
-    out.print(f"\nScript, from the {plain(script.found_in)} of the report: {plain(command(script))}")
-    for line in script_of("", "", script.code).lines():
-        out.print(f"  {plain(line)}", soft_wrap=True)
-    changed = changes_of(script)
-    if changed:
-        out.print("Changed in it")
-    for line in changed:
-        out.print(f"  {plain(line)}")
-
-
-def _fix_test(test: Mapping[str, Any]) -> Iterator[str]:
-    """A test of a merged fix: what it is, what it said where, what readers say, and how to run it in a clone."""
-    reason = f" ({test['reason']})" if test["reason"] else ""
-    shipped = "" if test["provenance"] == OWN else f", {test['provenance']}"
-    yield f"{test['test']}: {test['class']}{reason}, {test['relation']}{shipped}"
-    outcomes = (("fails", "failed"), ("passes", "passed"))
-    said = [f"{word} on {', '.join(test[key])}" for word, key in outcomes if test[key]]
-    fixed = test["first_release"] or "an unknown release"
-    yield f"  {'; '.join(said) or 'says nothing on any release'}; first release with the fix: {fixed}"
-    for key, what in (("shows_bug", "before the fix shows the bug"), ("shows_bug_again", "after it shows it again")):
-        if test[key]:
-            yield f"  readers, whether its failure {what}: {test[key]}"
-    yield f"  in a clone: {test['command']}"
-
-
-def _print_facts(facts: Mapping[str, Any]) -> None:
-    """Print what the tracker and the catalog say of an item."""
-    out = stdout()
-    reason = f" ({facts['state_reason']})" if facts["state_reason"] else ""
-    parts = [f"{facts['kind'] or 'item'}, {facts['state'] or 'state unknown'}{reason}"]
-    for word, day, who in (
-        ("opened", facts["created_at"], facts["author"]),
-        ("closed", facts["closed_at"], facts["closed_by"]),
-    ):
-        if day or who:
-            when = f" {day:%Y-%m-%d} ({age(day)})" if day else ""
-            parts.append(f"{word}{when}{f' by {who}' if who else ''}")
-    out.print(plain(", ".join(parts)))
-    if facts["disposition"]:
-        reference = f" ({facts['closing_reference']})" if facts["closing_reference"] else ""
-        out.print(plain(f"why it was closed: {facts['disposition']}: {facts['closing_evidence']}{reference}"))
-    for line in _closing_lines(facts):
-        out.print(plain(line))
-    if facts["labels"]:
-        out.print(f"labels: {plain(', '.join(facts['labels']))}")
-    if facts["summary"]:
-        out.print(plain(facts["summary"]))
-
-
-def _closing_lines(facts: Mapping[str, Any]) -> list[str]:
-    """What closed an item: pull request or commit, and the comment that went with it."""
-    lines = []
-    if facts["closing_number"]:
-        lines.append(f"closed through {facts['closing_repo']}#{facts['closing_number']}")
-    elif facts["closing_sha"]:
-        lines.append(f"closed through commit {facts['closing_sha']}")
-    if facts["closing_comment"]:
-        said = " ".join(facts["closing_comment"].split())
-        cut = "..." if len(said) > LONGEST_CELL else ""
-        lines.append(f"closing comment: {said[:LONGEST_CELL]}{cut}")
-    return lines
-
-
-def _verdict_line(entries: Sequence[Entry]) -> str:
-    """Neighbouring builds with one verdict in one line, with all runs and controls; what was seen is of the last."""
-    last = entries[-1]
-    builds = span([entry.build for entry in entries])
-    if len(entries) > 1:
-        builds += f" ({len(entries)} builds)"
-    controls = either(entry.shown_control for entry in entries)
-    control = f", control {controls}" if controls else ""
-    seen = f": {last.detail}" if last.detail else ""
-    return f"{builds} {last.verdict} {either(f'{entry.k}/{entry.n}' for entry in entries)}{control}{seen}"
-
-
-def _case_line(case: Mapping[str, Any]) -> str:
-    relation = {"same": ", the report's own input", "sibling": ", another input than the report's"}
-    about = f"{case['origin']}{relation.get(case['relation'], '')}, needs {', '.join(case['requires'])}"
-    return f"{case['name']} ({about}): {case['summary']}"
-
-
-def _gold_line(row: Mapping[str, Any]) -> str:
-    evidence = f" ({row['evidence']})" if row["evidence"] else ""
-    return f"{row['scheme']}: {row['value']} by {row['annotator']}{evidence}"
-
-
-def _prediction_line(row: Mapping[str, Any]) -> str:
-    how = HOW.get(row["provenance"], "")
-    return f"{row['scheme']}: {row['value']} ({row['probability']:.2f}, {row['confidence']}{how})"
-
-
-def _link_line(row: Mapping[str, Any]) -> str:
-    """A linked item with every relation to it, and what each was read from."""
-    evidence: dict[str, list[str]] = {}
-    for kind in row["kinds"]:
-        relation = f"{kind['relation']} this" if kind["inward"] else kind["relation"]
-        evidence.setdefault(relation, []).append(kind["evidence"])
-    kinds = ", ".join(f"{relation} ({', '.join(where)})" for relation, where in evidence.items())
-    return f"{row['repo']}#{row['number']}: {kinds}"
-
-
-def _section(heading: str, lines: Sequence[str]) -> None:
-    out = stdout()
-    if lines:
-        out.print(f"\n{heading}")
-    for line in lines:
-        out.print(indented(line))

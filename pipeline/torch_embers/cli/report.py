@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from torch_embers import packages
 from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
 from torch_embers.json_output import print_json
 
@@ -35,16 +34,15 @@ def report(
     database: DatabaseOption = None,
 ) -> None:
     """Write a static site of what the database holds."""
-    store = store_at(database)
-    packages.require("report", "the report needs")
-    from torch_embers.report import command, show
+    from torch_embers import console
+    from torch_embers.report import write_report
 
-    request = command.Request(out, bodies=bodies, address=url, sqlite=sqlite, study=study, docs=docs)
-    done = command.report(store, request)
+    request = write_report.Request(out, bodies=bodies, address=url, sqlite=sqlite, study=study, docs=docs)
+    done = write_report.report(store_at(database), request)
     if json:
         print_json(done)
     else:
-        show.print_reported(done)
+        console.print_lines(write_report.lines(done), whole=True)
     if serve:
         _serve(out, port)
 
@@ -54,7 +52,6 @@ def serve_existing(
     port: PortOption = 8765,
 ) -> None:
     """Show a report that exists over HTTP, and write nothing."""
-    packages.require("report", "the report needs")
     _serve(folder, port)
 
 

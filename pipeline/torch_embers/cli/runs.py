@@ -46,8 +46,7 @@ def doctor(json: JsonOption = False) -> None:
     if json:
         print_json(examining.as_table(proof))
     else:
-        for line in examining.report(proof):
-            console.stdout().print(console.plain(line))
+        console.print_lines(examining.report(proof))
     if not proof.complete:
         raise typer.Exit(SandboxError.exit_code)
 
@@ -121,7 +120,8 @@ def _run_reports(wanted: "Settings", request: "RunRequest", numbers: "list[int] 
     from rich.progress import TimeRemainingColumn
 
     from torch_embers import console
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli.print_item import print_answer
+    from torch_embers.cli.print_runs import print_scripts
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import report_scripts
     from torch_embers.views.item_evidence import report_of
@@ -131,11 +131,11 @@ def _run_reports(wanted: "Settings", request: "RunRequest", numbers: "list[int] 
     if json:
         print_json([one.row() for one in told])
     elif numbers is None:
-        show.print_scripts(report_scripts.summary(told))
+        print_scripts(report_scripts.summary(told))
     else:
         for number in dict.fromkeys(numbers):
             typer.echo()
-            show.print_answer(report_of(store_at(wanted.database), wanted.repo, number))
+            print_answer(report_of(store_at(wanted.database), wanted.repo, number))
         console.print_next(f"`embers show {numbers[0]}` prints all that is known of it")
 
 
@@ -321,9 +321,9 @@ def judge(
 
     wanted = settings_at(database, repo)
     store = store_at(wanted.database)
-    answers = judging.Answers(right_script, match, relation, on, reason, annotator)
+    given = {"right_script": right_script, "match": match, "script_relation": relation}
     home, number = item_named(item, wanted.repo)
-    rows = judging.judge(store, home, number, answers)
+    rows = judging.judge(store, home, number, given, reason, on=on, reader=annotator)
     if json:
         print_json([row.model_dump(exclude_defaults=True) for row in rows])
         return
@@ -421,7 +421,7 @@ def show_item(
 ) -> None:
     """Print all that is known of an item, the answer first."""
     from torch_embers import packages
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli.print_item import print_item
     from torch_embers.normalize import item_named
     from torch_embers.views.item_evidence import report_of
 
@@ -436,7 +436,7 @@ def show_item(
             continue
         if place:
             typer.echo()
-        show.print_item(report)
+        print_item(report)
         if near:
             from torch_embers.search.show import print_duplicates
 

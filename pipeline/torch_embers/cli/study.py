@@ -62,5 +62,4 @@ def silent(
     if json:
         print_json(found)
     else:
-        for line in silent_census.lines(found):
-            console.stdout().print(console.plain(line))
+        console.print_lines(silent_census.lines(found))

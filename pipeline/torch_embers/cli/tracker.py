@@ -1,7 +1,7 @@
 """Commands that mine the tracker, and that tell what the database holds of it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,6 +9,9 @@ from torch_embers.cli.fix_tests import link_fix_tests
 from torch_embers.cli.options import DatabaseOption, ItemArgument, JsonOption, RepoOption, settings_at, store_at
 from torch_embers.errors import InputError, NotReachableError
 from torch_embers.json_output import print_json
+
+if TYPE_CHECKING:
+    from torch_embers.store.status import Status
 
 
 def mine(
@@ -113,14 +116,45 @@ def status(
     database: DatabaseOption = None,
 ) -> None:
     """Show what the database holds and how fresh it is."""
-    from torch_embers.store import show as store_show
     from torch_embers.store.status import status as read_status
 
     read = read_status(store_at(database))
     if json:
         print_json(read)
     else:
-        store_show.print_status(read)
+        _print_status(read)
+
+
+HEADINGS = {
+    "items": "Items",
+    "labels": "Labels (items with a class)",
+    "cases": "Cases",
+    "verdicts": "Verdicts (cases by newest verdict on each release)",
+    "statuses": "Statuses (items)",
+    "sources": "Sources",
+    "listings": "Items of the tracker",
+}
+"""Headings of the tables that `embers status` prints, in order."""
+
+
+def _print_status(found: "Status") -> None:
+    from torch_embers.console import age, plain, print_rows, size_text, stdout
+
+    out = stdout()
+    out.print(f"{plain(found.path)}: {size_text(found.size)}, schema version {found.version}")
+    newest = f"{found.newest_change:%Y-%m-%d %H:%M}" if found.newest_change else "unknown"
+    out.print(f"newest change: {newest} ({age(found.newest_change)})\n")
+    print_rows("Rows", [{"table": table, "rows": rows} for table, rows in found.rows.items()])
+    sources = [
+        row
+        | {
+            "bytes": size_text(row["bytes"]),
+            "last_fetched": f"{(at := row['last_fetched']):%Y-%m-%d %H:%M} ({age(at)})",
+        }
+        for row in found.sources
+    ]
+    for name, heading in HEADINGS.items():
+        print_rows(f"\n{heading}", sources if name == "sources" else getattr(found, name))
 
 
 def export(
@@ -134,8 +168,6 @@ def export(
     database: DatabaseOption = None,
 ) -> None:
     """Write the tables as files, or a dataset that can be cited."""
-    from torch_embers.store import show as store_show
-
     if dataset is not None:
         from torch_embers.dataset import publish
 
@@ -143,12 +175,14 @@ def export(
             raise InputError("--dataset writes its own set of files: leave out --to, --format and --table")
         publish.print_published(publish.publish(store_at(database), dataset))
         return
+    from torch_embers.console import print_rows
     from torch_embers.store import export as exporting
 
     if to is None:
         raise typer.BadParameter("name the folder to write to, or --dataset with a folder", param_hint="--to")
     chosen = tuple(tables) if tables else exporting.TABLES
-    store_show.print_export(exporting.export(store_at(database), to, form or "parquet", chosen))
+    done = exporting.export(store_at(database), to, form or "parquet", chosen)
+    print_rows("", [{"table": one.table, "rows": one.rows, "file": str(one.path)} for one in done])
 
 
 def chain(
@@ -169,8 +203,7 @@ def chain(
         print_json(as_mapping(tree))
         return
     out = console.stdout()
-    for line in render(tree, out.width if out.is_terminal else None):
-        out.print(console.plain(line))
+    console.print_lines(render(tree, out.width if out.is_terminal else None))
 
 
 def link(database: DatabaseOption = None) -> None:
@@ -184,9 +217,15 @@ def link(database: DatabaseOption = None) -> None:
 
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
     """Count the stages of the study beside the study's own counts."""
-    from torch_embers.store import show as store_show
+    from torch_embers import console
 
     with store_at(database).read() as connection:
         rows = connection.execute("SELECT name, items, study, definition FROM funnel").fetchall()
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
-    store_show.print_funnel(rows, candidates, as_json=json)
+    if json:
+        stages = [dict(zip(("stage", "items", "study", "definition"), row, strict=True)) for row in rows]
+        print_json({"stages": stages, "candidates": candidates})
+        return
+    columns = [("stage", False), ("here", True), ("study", True), ("what is counted", False)]
+    console.stdout().print(console.table("", columns, rows))
+    console.stdout().print(f"\ncandidates (open or closed, data path, wrong behaviour): {candidates:,}")

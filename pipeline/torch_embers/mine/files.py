@@ -236,9 +236,9 @@ def _unpacks_to_more(path: Path, most: int) -> bool:
         stated = int.from_bytes(packed[-4:], "little")
         if stated and not _PART.search(packed, 1):
             return stated > most
-    with gzip.open(path) as file:
+    with gzip.open(path) as unpacked:
         left = most
-        while left >= 0 and (piece := file.read(1 << 20)):
+        while left >= 0 and (piece := unpacked.read(1 << 20)):
             left -= len(piece)
     return left < 0
 

@@ -15,12 +15,13 @@ from torch_embers.report import operators, places
 from torch_embers.timeline.model import GAPS
 from torch_embers.verdicts.item_verdict import item_verdict
 from torch_embers.verdicts.matrix import builds_of, changes, deciding, preferred, span, version_key
+from torch_embers.views.item_evidence import by_item
 from torch_embers.views.script_text import last_change
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.report.rules import Rules
+    from torch_embers.report.definitions import Rules
     from torch_embers.report.source import Key, Row, Source
     from torch_embers.timeline.model import Timeline
     from torch_embers.verdicts.item_verdict import ItemVerdict
@@ -80,14 +81,6 @@ def chosen(source: Source, most: int) -> list[Key]:
 
     ranked = [(place, -row["number"], row["repo"]) for row in source.items if (place := place_of(row)) is not None]
     return [(repo, -number) for _, number, repo in sorted(ranked)[:most]]
-
-
-def by_item(rows: Iterable[Row]) -> dict[Key, list[Row]]:
-    """Rows by the item that they are about."""
-    found: dict[Key, list[Row]] = defaultdict(list)
-    for row in rows:
-        found[row["repo"], row["number"]].append(row)
-    return found
 
 
 @dataclass

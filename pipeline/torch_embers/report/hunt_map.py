@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 
 from torch_embers.errors import InputError
@@ -19,48 +19,37 @@ if TYPE_CHECKING:
 
 FILE = "hunt_coverage.parquet"
 """What `embers research hunt coverage` writes beside the study."""
-BAD = ("wrong", "outside", "died")
-COUNTS = ("tested", *BAD, "refused", "undecided")
+COUNTS = ("tested", "wrong", "outside", "died", "refused", "undecided")
 COLUMNS = ("build", "op", "mode", "layout", "reason", *COUNTS)
 SCHEMA = pa.schema([(name, pa.int64() if name in COUNTS else pa.string()) for name in COLUMNS])
-
-
-@dataclass(frozen=True, slots=True)
-class Calls:
-    """What came of calls.
-
-    Attributes:
-        tested: compared with the result of dense copies.
-        bad: wrong values or promises, writes outside the destination, and calls that ended the process.
-        other: refused by torch, or undecided.
-    """
-
-    tested: int
-    bad: int
-    other: int
+_CALLS = """
+SELECT {by}, {{tested: sum(tested)::BIGINT, bad: sum(wrong + outside + died)::BIGINT,
+               other: sum(refused + undecided)::BIGINT}} AS calls
+FROM coverage WHERE mode <> '' GROUP BY {by} ORDER BY sum(tested) DESC, {by}
+"""
+"""Of calls: how many were compared with the result of dense copies; wrong values or promises, writes outside the
+destination and ends of the process; refused by torch, or undecided."""
+_LEFT_OUT = """
+SELECT op, list(DISTINCT reason ORDER BY reason) FILTER (reason <> '') FROM coverage GROUP BY op ORDER BY op
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """The map of one build.
+    """The map of one build; calls have the keys ``tested``, ``bad`` and ``other``.
 
     Attributes:
-        modes: columns of the map that have a call.
+        modes: columns of the map that have a call, with the number of operators called in it and all calls of them.
         operators: by operator its calls by mode; no entry for a mode without a call.
         layouts: calls by layout of an argument or destination, most calls first.
         left_out: by operator why calls were left out.
     """
 
     build: str
-    modes: Sequence[str]
-    operators: Mapping[str, Mapping[str, Calls]]
-    layouts: Sequence[tuple[str, Calls]]
+    modes: Mapping[str, tuple[int, Mapping[str, int]]]
+    operators: Mapping[str, Mapping[str, Mapping[str, int]]]
+    layouts: Sequence[tuple[str, Mapping[str, int]]]
     left_out: Mapping[str, Sequence[str]]
-
-    def total(self, mode: str) -> tuple[int, Calls]:
-        """Operators that were called in a mode, and all calls of them."""
-        found = [calls[mode] for calls in self.operators.values() if mode in calls]
-        return len(found), Calls(sum(c.tested for c in found), sum(c.bad for c in found), sum(c.other for c in found))
 
 
 def read(folder: Path) -> Map | None:
@@ -74,41 +63,27 @@ def read(folder: Path) -> Map | None:
         return None
     try:
         rows = parquet.read(path, SCHEMA, COLUMNS)
-    except parquet.UnfitError as error:
+        return _map(rows) if rows.num_rows else None
+    except (parquet.UnfitError, duckdb.OutOfRangeException) as error:
         raise InputError(f"{path} {error}; `embers research hunt coverage` writes it anew") from error
-    return _map(rows.to_pylist()) if rows.num_rows else None
 
 
-def _map(rows: Sequence[Mapping[str, Any]]) -> Map:
-    build = max((row["build"] for row in rows), key=version_key)
-    by_mode: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    by_layout: dict[str, Counter[str]] = defaultdict(Counter)
-    left_out: dict[str, set[str]] = defaultdict(set)
-    operators: dict[str, dict[str, Calls]] = {}
-    for row in rows:
-        if row["build"] != build:
-            continue
-        operators.setdefault(row["op"], {})
-        if row["reason"]:
-            left_out[row["op"]].add(row["reason"])
-        if row["mode"]:
-            counts = {name: row[name] for name in COUNTS}
-            by_mode[row["op"], row["mode"]].update(counts)
-            by_layout[row["layout"]].update(counts)
-    for (op, mode), counted in by_mode.items():
-        operators[op][mode] = _calls(counted)
-    seen = {mode for _, mode in by_mode}
-    layouts = sorted(
-        ((name, _calls(counted)) for name, counted in by_layout.items()), key=lambda x: (-x[1].tested, x[0])
-    )
+def _map(rows: pa.Table) -> Map:
+    build = max(rows["build"].unique().to_pylist(), key=version_key)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        connection.execute("CREATE TEMP TABLE coverage AS FROM rows WHERE build = ?", [build])
+        asked = ("op, mode", "mode", "layout")
+        of_operators, of_modes, layouts = (connection.execute(_CALLS.format(by=by)).fetchall() for by in asked)
+        left_out: dict[str, list[str] | None] = dict(connection.execute(_LEFT_OUT).fetchall())
+    operators: dict[str, dict[str, Any]] = {op: {} for op in left_out}
+    for op, mode, calls in of_operators:
+        operators[op][mode] = calls
+    found = dict(sorted(of_modes, key=lambda one: ([*MODES, one[0]].index(one[0]), one[0])))
     return Map(
         build,
-        [*(mode for mode in MODES if mode in seen), *sorted(seen - set(MODES))],
-        dict(sorted(operators.items())),
+        {mode: (sum(mode in calls for calls in operators.values()), calls) for mode, calls in found.items()},
+        operators,
         layouts,
-        {op: sorted(reasons) for op, reasons in left_out.items()},
+        {op: reasons or [] for op, reasons in left_out.items()},
     )
-
-
-def _calls(counted: Counter[str]) -> Calls:
-    return Calls(counted["tested"], sum(counted[name] for name in BAD), counted["refused"] + counted["undecided"])

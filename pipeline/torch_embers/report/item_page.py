@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script, from_row
 from torch_embers.report import badges, highlight, places
-from torch_embers.report.facts import by_item, cut
+from torch_embers.report.facts import cut
 from torch_embers.timeline.sentence import details
 from torch_embers.verdicts.matrix import OWN
 from torch_embers.verdicts.script_excerpt import SHOWN_LINES, script_of
 from torch_embers.views import paste
 from torch_embers.views.closable import closable
+from torch_embers.views.item_evidence import by_item
 from torch_embers.views.item_report import LONGEST_CELL, ItemReport, headline
 from torch_embers.views.script_text import changes, command
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow as pa
 
+from torch_embers import resources
 from torch_embers.atom_output import iso
 from torch_embers.report import parquet
 from torch_embers.report.folder import MARK
 from torch_embers.report.tables import schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
-
-    from torch_embers.report.source import Key
 
 KINDS = ("answer", "status", "verdict", "disposition", "new", "gone")
 """What can have changed, in the order of the pages."""
@@ -99,8 +99,7 @@ def compare(place: Path, tables: Mapping[str, pa.Table], newest: datetime | None
         is_same_time = about.get("newest") == (iso(newest) if newest else None)
         if is_same_time and all(earlier[name].equals(current[name]) for name in COMPARED):
             return _kept(place, about, empty)
-        rows = sorted(_changes(earlier, current), key=_order)
-        return Comparison(pa.Table.from_pylist(rows, schema=schema(NAME)), since, version)
+        return Comparison(changes(earlier, current), since, version)
     except _UnreadableError as error:
         return Comparison(empty, reason=str(error))
 
@@ -162,62 +161,13 @@ def _matched(pattern: re.Pattern[str], text: Any) -> str:
 # ---- differences ---------------------------------------------------------------------------------------------------
 
 
-def _changes(earlier: Mapping[str, pa.Table], current: Mapping[str, pa.Table]) -> Iterator[dict[str, Any]]:
-    was, now = (_by_item(tables["items"]) for tables in (earlier, current))
-    for key in was.keys() | now.keys():
-        old, new = was.get(key), now.get(key)
-        if old is None or new is None:
-            present = old or new or {}
-            yield _row(key, present, "gone" if new is None else "new", "", _closing(old), _closing(new))
-            continue
-        if old["closable"] != new["closable"]:
-            yield _row(key, new, "answer", "", _answer(old), _answer(new))
-        if old["verdict"] != new["verdict"]:
-            yield _row(key, new, "verdict", "", _verdict(old), _verdict(new))
-        if _closing(old) != _closing(new):
-            yield _row(key, new, "disposition", "", _closing(old), _closing(new))
-    before, after = (_by_backend(tables["statuses"]) for tables in (earlier, current))
-    for place in before.keys() | after.keys():
-        old_status, new_status = before.get(place), after.get(place)
-        key = place[:2]
-        is_lasting = (key in was) == (key in now)
-        if is_lasting and old_status != new_status:
-            yield _row(key, now.get(key) or {}, "status", place[2], old_status, new_status)
-
-
-def _by_item(items: pa.Table) -> dict[Key, dict[str, Any]]:
-    return {(row["repo"], row["number"]): row for row in items.to_pylist()}
-
-
-def _by_backend(statuses: pa.Table) -> dict[tuple[str, int, str], str | None]:
-    return {(row["repo"], row["number"], row["backend"] or ""): row["status"] for row in statuses.to_pylist()}
-
-
-def _row(
-    key: Key, item: Mapping[str, Any], what: str, backend: str, before: str | None, after: str | None
-) -> dict[str, Any]:
-    named = {"repo": key[0], "number": key[1], "title": item.get("title")}
-    return named | {"what": what, "backend": backend or None, "before": before, "after": after}
-
-
-def _verdict(item: Mapping[str, Any]) -> str | None:
-    """With its release, because a verdict can change where the newest build does."""
-    return f"{item['verdict']} on {item['release']}" if item["verdict"] else None
-
-
-def _answer(item: Mapping[str, Any]) -> str | None:
-    return f"closable: {item['closable']}" if item["closable"] else None
-
-
-def _closing(item: Mapping[str, Any] | None) -> str | None:
-    """State and why it was closed, such as `closed: fixed`."""
-    if item is None:
-        return None
-    return ": ".join(word for word in (item["state"], item["disposition"]) if word) or None
-
-
-def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return KINDS.index(row["what"]), row["repo"], -row["number"], row["backend"] or ""
+def changes(before: Mapping[str, pa.Table], now: Mapping[str, pa.Table]) -> pa.Table:
+    """The table ``changes`` of two reports, each given by its tables of ``COMPARED``."""
+    query = resources.package_file("report", "queries", "changes.sql").read_text(encoding="utf-8")
+    with duckdb.connect() as connection:
+        for name in COMPARED:
+            connection.register(f"{name}_before", before[name]).register(f"{name}_now", now[name])
+        return connection.sql(query, params={"kinds": KINDS}).to_arrow_table().cast(schema(NAME))
 
 
 def counted(kind: str, count: int) -> str:

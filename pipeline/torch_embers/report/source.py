@@ -12,6 +12,7 @@ from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 from torch_embers.verdicts.matrix import Entry, entries
 from torch_embers.views.item_evidence import answered
 
@@ -131,9 +132,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[Row]:
-    result = connection.execute(_query(name), parameters or None)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+    return mappings(connection, _query(name), parameters or None)
 
 
 def _query(name: str) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from torch_embers import toml_models
 from torch_embers.errors import InputError
 from torch_embers.report import places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 SUMMARY = "study.json"
@@ -23,8 +25,6 @@ MEASURED = {
 }
 """Figures that analysis/figures_8_and_9.py measures, which study.json does not list."""
 CLAIMS = "claims.json"
-FAULTS = (OSError, ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError, csv.Error)
-"""What a file that is not what it should be can raise."""
 SHOWN_ROWS = 60
 """Rows of a table on the page; the file has all."""
 LEFT_OUT = "definition"
@@ -52,16 +52,21 @@ class Figure:
     all_rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(BaseModel):
     """A number that the paper prints beside ours."""
 
+    section: str
     place: str
     states: str
-    printed: str
-    ours: str
+    printed: float | None
+    ours: float | None
+    unit: str | None
     verdict: str
     why: str
+
+    def shown(self, number: float | None) -> str:
+        """A number with its unit; empty where there is none."""
+        return "" if number is None else f"{number:g} {self.unit or ''}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,105 +83,94 @@ class Study:
     items: int
     figures: Sequence[Figure]
     claims: Sequence[Claim]
-    verdicts: Sequence[tuple[str, int]]
+    verdicts: Mapping[str, int]
+
+
+class _Sample(BaseModel):
+    name: str
+    label: str
+
+
+class _Declared(BaseModel):
+    id: str
+    heading: str
+    notes: list[str]
+
+
+class _Summary(BaseModel):
+    as_of: str
+    items: int
+    figures: list[_Declared]
+    samples: list[_Sample] = []
+
+
+class _Experiments(BaseModel):
+    finding: list[str]
+
+
+class _Claims(BaseModel):
+    claims: list[Claim]
+    verdicts: dict[str, int]
+
+
+_File = TypeVar("_File", bound=BaseModel)
 
 
 def read(folder: Path) -> Study | None:
     """The study in a folder; None where none was written there.
 
     Raises:
-        InputError: its summary cannot be read.
+        InputError: a file of it cannot be read.
     """
-    path = folder / SUMMARY
+    known = _checked(folder / SUMMARY, _Summary, "embers study")
+    if known is None:
+        return None
+    measured = _checked(folder / EXPERIMENTS, _Experiments, "python analysis/figures_8_and_9.py")
+    compared = _checked(folder / CLAIMS, _Claims, "embers study claims") or _Claims(claims=[], verdicts={})
+    labels = {sample.name: sample.label for sample in known.samples}
+    figures = [_figure(folder, declared, labels) for declared in known.figures]
+    if measured is not None:
+        for name, heading in MEASURED.items():
+            about = [said for said in measured.finding if said.startswith(heading.partition(":")[0])]
+            figures.append(_figure(folder, _Declared(id=name, heading=heading, notes=about), {}))
+    return Study(known.as_of, known.items, figures, compared.claims, compared.verdicts)
+
+
+def _checked(path: Path, form: type[_File], maker: str) -> _File | None:
+    """A file that ``maker`` writes; None where it is not there."""
     if not path.is_file():
         return None
     try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        samples = {str(row["name"]): str(row["label"]) for row in known.get("samples", ())}
-        figures = [_figure(folder, row, samples) for row in known["figures"]]
-        as_of, items = str(known["as_of"]), int(known["items"])
-    except FAULTS as error:
-        raise InputError(f"{path}: cannot be read: {error!r}; `embers study` writes it anew") from error
-    return Study(as_of, items, [*figures, *_measured(folder)], *_claims(folder))
+        return form.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        reason = toml_models.wrong(error) if isinstance(error, ValidationError) else error.strerror
+        raise InputError(f"{path}: cannot be read: {reason}; `{maker}` writes it anew") from error
 
 
-def _measured(folder: Path) -> list[Figure]:
-    """The figures that were measured, each with the sentences about it; none where none were."""
-    path = folder / EXPERIMENTS
-    if not path.is_file():
-        return []
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        told = [str(sentence) for sentence in known["finding"]]
-        return [
-            _figure(folder, {"id": name, "heading": heading, "notes": _about(heading, told)})
-            for name, heading in MEASURED.items()
-        ]
-    except FAULTS as error:
-        raise InputError(
-            f"{path}: cannot be read: {error!r}; analysis/draw_figures_8_and_9.py writes it anew"
-        ) from error
-
-
-def _about(heading: str, told: Sequence[str]) -> list[str]:
-    """The sentences that begin with the name of a figure."""
-    name = heading.partition(":")[0]
-    return [sentence for sentence in told if sentence.startswith(name)]
-
-
-def _claims(folder: Path) -> tuple[list[Claim], list[tuple[str, int]]]:
-    """What `embers study claims` compared, and how many claims have each verdict."""
-    path = folder / CLAIMS
-    if not path.is_file():
-        return [], []
-    try:
-        known = json.loads(path.read_text(encoding="utf-8"))
-        claims = [
-            Claim(
-                f"{row['section']}, {row['place']}",
-                str(row["states"]),
-                _value(row["printed"], row["unit"]),
-                _value(row["ours"], row["unit"]),
-                str(row["verdict"]),
-                str(row["why"]),
-            )
-            for row in known["claims"]
-        ]
-        return claims, [(str(verdict), int(count)) for verdict, count in known["verdicts"].items()]
-    except FAULTS as error:
-        raise InputError(f"{path}: cannot be read: {error!r}; `embers study claims` writes it anew") from error
-
-
-def _value(number: object, unit: object) -> str:
-    """A number with its unit; empty where there is none."""
-    return f"{number:g} {unit or ''}".strip() if isinstance(number, int | float) else ""
-
-
-def _figure(folder: Path, row: dict[str, Any], samples: Mapping[str, str] | None = None) -> Figure:
+def _figure(folder: Path, declared: _Declared, samples: Mapping[str, str]) -> Figure:
     """A figure of a folder; a table names each sample by its label: ``paper`` would read as the paper's own number."""
-    name = places.slug(str(row["id"]))
-    files = [
-        (f"{name}.{kind}", path.read_bytes())
-        for kind in ("csv", "svg")
-        if (path := folder / f"{name}.{kind}").is_file() and path.stat().st_size <= LARGEST
+    name = places.slug(declared.id)
+    try:
+        files = {
+            kind: path.read_bytes()
+            for kind in ("csv", "svg")
+            if (path := folder / f"{name}.{kind}").is_file() and path.stat().st_size <= LARGEST
+        }
+        rows = _rows(files["csv"], samples) if "csv" in files and "svg" not in files else []
+    except (OSError, csv.Error, IndexError) as error:
+        raise InputError(f"{folder / name}: cannot be read: {error}; `embers study` writes it anew") from error
+    picture = f"{name}.svg" if "svg" in files else ""
+    written = [(f"{name}.{kind}", body) for kind, body in files.items()]
+    return Figure(
+        name, declared.heading, declared.notes, written, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1)
+    )
+
+
+def _rows(body: bytes, samples: Mapping[str, str]) -> list[list[str]]:
+    """A table, heading first, without ``LEFT_OUT`` and with the labels of samples for their names."""
+    rows = list(csv.reader(io.StringIO(body.decode("utf-8", "replace"))))
+    kept = [(place, column) for place, column in enumerate(rows[0] if rows else ()) if column != LEFT_OUT]
+    return [
+        [samples.get(row[place], row[place]) if column == "sample" else row[place] for place, column in kept]
+        for row in rows
     ]
-    by_kind = {name.rpartition(".")[2]: (name, body) for name, body in files}
-    picture = by_kind["svg"][0] if "svg" in by_kind else ""
-    rows: list[list[str]] = []
-    if "csv" in by_kind and not picture:
-        rows = _without(LEFT_OUT, csv.reader(io.StringIO(by_kind["csv"][1].decode("utf-8", "replace"))))
-        place = rows[0].index("sample") if "sample" in rows[0] else None
-        if samples and place is not None:
-            for cells in rows[1:]:
-                cells[place] = samples.get(cells[place], cells[place])
-    notes = [str(note) for note in row["notes"]]
-    return Figure(name, str(row["heading"]), notes, files, picture, rows[: SHOWN_ROWS + 1], max(0, len(rows) - 1))
-
-
-def _without(column: str, rows: Iterable[Sequence[str]]) -> list[list[str]]:
-    """A table, heading first, without a column."""
-    heading, *others = [list(row) for row in rows] or [[]]
-    if column not in heading:
-        return [heading, *others]
-    place = heading.index(column)
-    return [row[:place] + row[place + 1 :] for row in (heading, *others)]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from torch_embers.report import places
-from torch_embers.report.rules import columns
+from torch_embers.report.definitions import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from torch_embers.report.facts import Facts
 
@@ -33,17 +33,18 @@ def schema(name: str) -> pa.Schema:
 
 def tables(facts: Facts) -> dict[str, pa.Table]:
     """The tables that follow from the database, by name: all but ``changes``."""
-    makers = {
-        "items": _items,
-        "cases": _cases,
-        "case_items": _case_items,
-        "verdicts": _verdicts,
-        "statuses": _statuses,
-        "announcements": _announcements,
-        "links": _links,
-        "fix_tests": _fix_tests,
+    source = facts.source
+    rows: dict[str, Iterable[Mapping[str, Any]]] = {
+        "items": _items(facts),
+        "cases": (row | {"operators": facts.operators_of_case[row["name"]]} for row in source.cases),
+        "case_items": ({"case": case["name"], **row} for case in source.cases for row in case["items"]),
+        "verdicts": (entry.row() for entry in source.verdicts),
+        "statuses": source.statuses,
+        "announcements": source.announcements,
+        "links": ({name: value or None for name, value in row.items()} for row in source.links),
+        "fix_tests": (test for report in source.reports.values() for test in report.fix_tests),
     }
-    return {name: pa.Table.from_pylist(list(rows(facts)), schema=schema(name)) for name, rows in makers.items()}
+    return {name: pa.Table.from_pylist(list(own), schema=schema(name)) for name, own in rows.items()}
 
 
 def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
@@ -62,38 +63,3 @@ def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
             "page": places.item_page(*key) if key in facts.paged else None,
             "address": places.github_item(*key) or None,
         }
-
-
-def _cases(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    for row in facts.source.cases:
-        name = row["name"]
-        yield row | {"operators": facts.operators_of_case[name]}
-
-
-def _case_items(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    for case in facts.source.cases:
-        for row in case["items"]:
-            yield {"case": case["name"], **row}
-
-
-def _verdicts(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    for entry in facts.source.verdicts:
-        yield entry.row()
-
-
-def _statuses(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    yield from facts.source.statuses
-
-
-def _announcements(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    yield from facts.source.announcements
-
-
-def _links(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    for row in facts.source.links:
-        yield {name: value or None for name, value in row.items()}
-
-
-def _fix_tests(facts: Facts) -> Iterator[Mapping[str, Any]]:
-    for report in facts.source.reports.values():
-        yield from report.fix_tests

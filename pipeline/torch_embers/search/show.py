@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from torch_embers import console
 from torch_embers.json_output import print_json
 from torch_embers.search.rules import SearchRules
+from torch_embers.store.item_lists import item_verdict_text, print_items
 from torch_embers.store.listing import ItemFilter, list_items
-from torch_embers.store.show import item_names, item_verdict_text, print_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,15 +36,13 @@ def print_found(store: Store, found: Found, *, as_json: bool, urls: bool = False
         "similarity": [None if hit.cosine is None else f"{hit.cosine:.2f}" for hit, _ in hits],
         "keyword\nscore": [None if hit.words is None else f"{hit.words:.0f}" for hit, _ in hits],
     }
-    columns: dict[str, list[Any]] = {
-        "item": item_names(shown),
+    columns = {
         **{name: [cell or "-" for cell in cells] for name, cells in scores.items() if any(cells)},
         "verdict": [item_verdict_text(row) for row in shown],
         "state": [row["state"] or "" for row in shown],
         "title": [row["title"] or "" for row in shown],
     }
-    console.stdout().print(console.lines(columns, addresses=[row["address"] for row in shown], urls=urls))
-    print_marks(shown)
+    print_items(shown, columns, urls=urls)
 
 
 def print_duplicates(hits: Sequence[Hit]) -> None:

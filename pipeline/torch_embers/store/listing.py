@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -127,9 +128,7 @@ class _Conditions:
         ending = " LIMIT ?" if limit is not None else ""
         parameters = [*self.parameters, *([limit] if limit is not None else [])]
         query = f"SELECT {columns} FROM ({base}) AS item{where} ORDER BY {order}{ending}"
-        found = self.connection.execute(query, parameters)
-        names = [column[0] for column in found.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        return mappings(self.connection, query, parameters)
 
 
 def nearest(what: str, value: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Rows of tables, as plain mappings: added, or put in the place of rows with the same key."""
+"""Rows as plain mappings: read, added, or put in the place of rows with the same key."""
 
 from __future__ import annotations
 
@@ -133,6 +133,13 @@ def replace(
     finally:
         connection.unregister("replaced")
     append(connection, table, rows)
+
+
+def mappings(connection: duckdb.DuckDBPyConnection, query: str, parameters: Any = None) -> list[dict[str, Any]]:
+    """The rows of a query, as mappings from column to value."""
+    result = connection.execute(query, parameters)
+    names = [column[0] for column in result.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:

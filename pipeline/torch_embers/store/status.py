@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -94,20 +95,15 @@ def status(store: Store) -> Status:
     with store.read() as connection:
         version = schema.require_ours(connection, store.path)
 
-        def read(query: str) -> Rows:
-            found = connection.execute(query)
-            names = [column[0] for column in found.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
         counted = " UNION ALL ".join(
             f"SELECT '{table}' AS name, count(*) AS rows FROM {_COUNTED_ROWS.get(table, table)}" for table in COUNTED
         )
-        counts = {row["name"]: row["rows"] for row in read(counted)}
+        counts = dict(connection.execute(counted).fetchall())
         return Status(
             path=store.path,
             size=store.path.stat().st_size,
             version=version,
-            newest_change=read("SELECT max(updated_at) AS at FROM items")[0]["at"],
+            newest_change=connection.execute("SELECT max(updated_at) FROM items").fetchall()[0][0],
             rows={table: counts[table] for table in COUNTED},
-            **{name: read(query) for name, query in _QUERIES.items()},
+            **{name: mappings(connection, query) for name, query in _QUERIES.items()},
         )

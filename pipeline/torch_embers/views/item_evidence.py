@@ -13,6 +13,7 @@ from torch_embers.extract.script import ReportText, from_row
 from torch_embers.judgements import fix_test_answers
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
+from torch_embers.store.rows import mappings
 from torch_embers.timeline.model import GAPS
 from torch_embers.timeline.stored import timeline_of, timelines
 from torch_embers.verdicts.matrix import Entry, entries, version_key
@@ -142,36 +143,30 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     verdicts_of_all = entries(store)
     with store.read() as connection:
         schema.require_ours(connection, store.path)
-        everything = {"repo": None, "number": None}
-        cases, statuses, fix_tests, bisections = (
-            _by_item(_ask(connection, query, everything)) for query in (_CASES, _STATUS, _FIX_TESTS, _BISECTED)
-        )
-        scripts = {(row["repo"], row["number"]): from_row(row) for row in _ask(connection, _SCRIPTS)}
+        rows = _evidence(connection, None, None)
+        scripts = {(row["repo"], row["number"]): from_row(row) for row in mappings(connection, _SCRIPTS)}
         words = places(connection)
         own = {(one.repo, one.number): placed(one, words) for one in timelines(connection)}
-        facts = {(row["repo"], row["number"]): row for row in _ask(connection, _DECIDED)}
-        links = _by_item(_ask(connection, _DUPLICATES))
+        facts = {(row["repo"], row["number"]): row for row in mappings(connection, _DECIDED)}
+        links = by_item(mappings(connection, _DUPLICATES))
         release = _reference(connection, verdicts_of_all)
     by_case: dict[str, list[Entry]] = defaultdict(list)
     for entry in verdicts_of_all:
         by_case[entry.case].append(entry)
-    readers = fix_test_answers()
     made = {}
-    for key in sorted({*facts, *cases, *own, *fix_tests}):
-        verdicts = [entry for case in cases[key] for entry in by_case[case["name"]]]
+    for key in sorted({*facts, *rows["cases"], *own, *rows["fix_tests"]}):
+        verdicts = [entry for case in rows["cases"][key] for entry in by_case[case["name"]]]
         made[key] = ItemReport(
-            *key,
+            repo=key[0],
+            number=key[1],
             facts=facts.get(key, {}),
             gold=(),
             predictions=(),
             links=[row | {"number": row["target_number"]} for row in links[key]],
-            cases=cases[key],
             script=scripts.get(key),
             timeline=own.get(key),
-            statuses=statuses[key],
             verdicts=verdicts,
-            fix_tests=_read_by(fix_tests[key], readers),
-            bisections=bisections[key],
+            **{name: of_items[key] for name, of_items in rows.items()},
         )
     asked = {key: closable(one, release, lambda *other: made.get(other)) for key, one in made.items()}
     return {
@@ -193,23 +188,25 @@ def _reference(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry])
     return max(often, key=version_key, default="")
 
 
-def _by_item(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
+def by_item(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    """Rows by the item that they are about."""
     found: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in rows:
         found[row["repo"], row["number"]].append(row)
     return found
 
 
-def _ask(connection: duckdb.DuckDBPyConnection, query: str, parameters: Row | None = None) -> list[Row]:
-    result = connection.execute(query, parameters)
-    names = [column[0] for column in result.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
-
-def _read_by(fix_tests: Sequence[Row], readers: Mapping[Any, Mapping[str, Any]]) -> list[Row]:
-    """Tests of fixes with what readers say of them; what decides most comes first."""
-    read = [test | {question: said.get(test["name"]) for question, said in readers.items()} for test in fix_tests]
-    return sorted(read, key=lambda test: (test["class"] != "validated", test["shows_bug"] != "right"))
+def _evidence(connection: duckdb.DuckDBPyConnection, repo: str | None, number: int | None) -> dict[str, Any]:
+    """By item, of one or of all: cases, statuses, tests of fixes (those first that decide most) and bisections."""
+    queries = {"cases": _CASES, "statuses": _STATUS, "fix_tests": _FIX_TESTS, "bisections": _BISECTED}
+    asked = {"repo": repo, "number": number}
+    rows = {name: mappings(connection, query, asked) for name, query in queries.items()}
+    readers = fix_test_answers()
+    read = [
+        test | {question: said.get(test["name"]) for question, said in readers.items()} for test in rows["fix_tests"]
+    ]
+    rows["fix_tests"] = sorted(read, key=lambda test: (test["class"] != "validated", test["shows_bug"] != "right"))
+    return {name: by_item(of_all) for name, of_all in rows.items()}
 
 
 def report_of(store: Store, repo: str, number: int) -> ItemReport:
@@ -242,27 +239,39 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) 
         schema.require_ours(connection, store.path)
 
         def ask(query: str) -> list[Row]:
-            return _ask(connection, query, {"repo": repo, "number": number})
+            return mappings(connection, query, {"repo": repo, "number": number})
 
         facts = ask(_FACTS) or ask(_UNMINED)
         if not facts:
             named = number if repo == DEFAULT_REPO else f"{repo}#{number}"
             raise InputError(f"{repo}#{number} is not in the database: `embers mine {named}` fetches it")
-        queries = (_GOLD, _PREDICTIONS, _LINKS, _CASES, _STATUS, _FIX_TESTS, _BISECTED)
-        gold, predictions, links, cases, statuses, fix_tests, bisections = (ask(query) for query in queries)
+        gold, predictions, links = (ask(query) for query in (_GOLD, _PREDICTIONS, _LINKS))
+        rows: dict[str, Any] = {
+            name: of_items[repo, number] for name, of_items in _evidence(connection, repo, number).items()
+        }
         script = next(map(from_row, ask(_SCRIPT)), None)
         if script is None and (text := ask(_TEXT)):
             script = read(ReportText(repo, number, **text[0]))
         own = timeline_of(connection, repo, number)
         timeline = own and placed(own, places(connection))
-    cases = [case | {"script": script_of(case["name"], case["origin"], case.pop("code"))} for case in cases]
-    names = {row["name"] for row in cases}
-    verdicts = [entry for entry in all_verdicts if entry.case in names]
-    fix_tests = _read_by(fix_tests, fix_test_answers())
-    for test in fix_tests:
+    for case in rows["cases"]:
+        case["script"] = script_of(case["name"], case["origin"], case.pop("code"))
+    for test in rows["fix_tests"]:
         test["command"] = f"git checkout {test['commit_sha'][:10]} && python {quote(test['path'])} {test['test']}"
-    known = (gold, predictions, links, cases, script, timeline, statuses, verdicts, fix_tests, bisections)
-    return ItemReport(repo, number, facts[0], *known)
+    names = {case["name"] for case in rows["cases"]}
+    verdicts = [entry for entry in all_verdicts if entry.case in names]
+    return ItemReport(
+        repo,
+        number,
+        facts=facts[0],
+        gold=gold,
+        predictions=predictions,
+        links=links,
+        script=script,
+        timeline=timeline,
+        verdicts=verdicts,
+        **rows,
+    )
 
 
 def places(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:

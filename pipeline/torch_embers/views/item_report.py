@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING, Any, Literal
 
-from torch_embers.errors import InputError
 from torch_embers.judgements import readings_of
 from torch_embers.verdicts.item_verdict import item_verdict
 from torch_embers.verdicts.matrix import OWN, Entry, builds_of, deciding, preferred, version_key
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from torch_embers.verdicts.item_verdict import SpeaksOf
 
 LONGEST_CELL = 160
-"""Characters of what was seen that a comment shows, and of a closing comment that `embers show` prints."""
+"""Characters of a closing comment that a page shows."""
 
 SHOWN_LINKS = 40
 """Linked items that a report lists."""
@@ -120,15 +119,6 @@ class ItemReport:
     def behaviour(self) -> str:
         """What the script of the report does, in one sentence, or why there is none."""
         return answer(self.number, self.script, self.timeline)
-
-    def require_runs(self) -> None:
-        """Nothing where a case, the script of the report or a test of its fix ran.
-
-        Raises:
-            InputError: none did.
-        """
-        if not self.verdicts and not self.timeline and not any(test["passed"] for test in self.fix_tests):
-            raise InputError(f"nothing of {self.repo}#{self.number} ran: {headline(self)}")
 
     @property
     def disagreements(self) -> list[tuple[Row, list[str]]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch_embers import judgements
@@ -30,35 +29,26 @@ QUALIFY provenance = 'own' OR NOT bool_or(provenance = 'own') OVER () ORDER BY e
 _PRINTABLE = re.compile(r"[^\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """What a reader says.
-
-    Attributes:
-        right_script: whether the script is the one that the report is about; None where that is not said.
-        match: what a run shows; None where that is not said.
-        relation: of the bug that it shows to that of the report; None where that is not said.
-        on: release whose behaviour ``match`` speaks of; None for the newest.
-        reason: in the reader's words.
-        reader: name; None for that of the account.
-    """
-
-    right_script: str | None
-    match: str | None
-    relation: str | None
-    on: str | None
-    reason: str
-    reader: str | None = None
-
-    @property
-    def given(self) -> Mapping[str, str]:
-        """By question, what was answered."""
-        asked = {"right_script": self.right_script, "match": self.match, "script_relation": self.relation}
-        return {question: answer for question, answer in asked.items() if answer is not None}
-
-
-def judge(store: Store, repo: str, number: int, answers: Answers) -> list[Judgement]:
+def judge(
+    store: Store,
+    repo: str,
+    number: int,
+    given: Mapping[str, str | None],
+    reason: str,
+    *,
+    on: str | None = None,
+    reader: str | None = None,
+) -> list[Judgement]:
     """Write what a reader says of the script of a report to the file beside the database, and let it count.
+
+    Args:
+        store: the database.
+        repo: of the report.
+        number: of the report.
+        given: answers by question (``right_script``, ``match``, ``script_relation``); None where nothing is said.
+        reason: in the reader's words.
+        on: release whose behaviour ``match`` speaks of; None for the newest.
+        reader: name; None for that of the account.
 
     Returns:
         The rows that were written.
@@ -69,23 +59,23 @@ def judge(store: Store, repo: str, number: int, answers: Answers) -> list[Judgem
     """
     if repo != judgements.REPO:
         raise InputError(f"judgements are of {judgements.REPO}, not of {repo}")
-    if not answers.given:
+    said = {question: answer for question, answer in given.items() if answer is not None}
+    if not said:
         raise InputError("nothing is said: give --right-script, --match or --relation")
     with store.read() as connection:
         script = of_report(connection, repo, number).script.hash
-        version = _version(connection, repo, number, script, answers.on) if answers.match else None
+        version = _version(connection, repo, number, script, on) if "match" in said else None
     facts = {"script": script, "version": version} if version else {"script": script}
-    reader = answers.reader or _account()
     common = {
         "subject": f"script:{number}",
         "item": number,
-        "reader": f"human:{reader}",
+        "reader": f"human:{reader or _account()}",
         "blind": False,
         "day": now_utc()[:10],
-        "reason": answers.reason,
+        "reason": reason,
         "facts": facts,
     }
-    rows = [judgements.judged(common | {"question": asked, "answer": said}) for asked, said in answers.given.items()]
+    rows = [judgements.judged(common | {"question": question, "answer": answer}) for question, answer in said.items()]
     path = store.path.with_name(judgements.OWN_FILE)
     judgements.own_rows(path)  # a wrong line would keep this one from being read
     with store.writer("judge") as writer:

@@ -5,18 +5,16 @@ Nothing is posted. What was not seen any more is not called fixed.
 
 from __future__ import annotations
 
-from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from torch_embers.cases import shipped_verdicts
-from torch_embers.escaping import item_link, markdown_block
-from torch_embers.escaping import markdown as escaped
+from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
 from torch_embers.judgements import readings_of
-from torch_embers.timeline.sentence import sentence
+from torch_embers.templates import render
 from torch_embers.verdicts.matrix import builds_of, either, preferred, span
-from torch_embers.views.item_report import LONGEST_CELL, headline
+from torch_embers.views.item_report import headline
 from torch_embers.views.script_text import MATCHES, command, ending
 
 if TYPE_CHECKING:
@@ -27,10 +25,7 @@ if TYPE_CHECKING:
 
 LONGEST_COMMENT = 65_536
 """Characters that GitHub takes."""
-LONGEST = 500
-"""Characters of a sentence that holds text from outside."""
-MADE_BY = "Made by a program (embers show --paste) from stored runs. Whoever posts it has read it."
-_KEY = {
+_WORDS = {
     "occurs": "the runs showed the reported failure",
     "absent": "they did not, and the same number of runs on the control's build does",
     "not_seen": "clean runs, but nothing shows that they would have seen it",
@@ -40,55 +35,47 @@ _ELSEWHERE = (
     "the control ran on another kind of machine than the newest release. Another kernel, and no fix, may be why it is "
     "not seen."
 )
-_HEAD = ("script", "PyTorch", "result", "runs", "control", "what was seen")
 
 
 def text(report: ItemReport) -> str:
     """Markdown under 60 KB for nearly every item: what stands between fences runs as it stands.
 
     Raises:
-        InputError: neither a case of it nor its script was ever run.
+        InputError: no case of it, nor its script or a test of its fix, was ever run.
     """
-    report.require_runs()
-    out = [f"**{escaped(headline(report), LONGEST)}.**"]
-    if report.cases and report.timeline:
-        out += ["", f"{escaped(sentence(report.timeline), LONGEST)}."]
-    if answer := report.answer:
-        out += ["", f"{escaped(answer.sentence, LONGEST)}."]
-    out += ["", f"{item_link(report.repo, report.number)}: {escaped(report.facts['title'] or '', LONGEST)}", ""]
-    out += ["<details><summary>Runs on each release</summary>", ""]
-    out += [f"| {' | '.join(_HEAD)} |", f"|{' --- |' * len(_HEAD)}", *_table(report), ""]
+    if not report.verdicts and not report.timeline and not any(test["passed"] for test in report.fix_tests):
+        raise InputError(f"nothing of {report.repo}#{report.number} ran: {headline(report)}")
     seen = {entry.verdict for entry in preferred(report.verdicts)}
-    if told := [f"`{verdict}`: {words}" for verdict, words in _KEY.items() if verdict in seen]:
-        out += [f"{'; '.join(told)}.", ""]
-    out += [*(f"- {escaped(line, LONGEST)}" for line in (*_limits(report), *_places(report))), ""]
-    out += ["</details>", ""]
-    for name, code in _scripts(report):
-        out += [f"<details><summary>{escape(name)}</summary>", "", code, "", "</details>", ""]
-    return "\n".join((*out, MADE_BY)) + "\n"
+    return render(
+        "views",
+        "paste.md",
+        report=report,
+        headline=headline(report),
+        rows=_rows(report),
+        verdicts=[verdict for verdict in _WORDS if verdict in seen],
+        words=_WORDS,
+        limits=[*_limits(report), *_places(report)],
+        scripts=_scripts(report),
+    )
 
 
-def _table(report: ItemReport) -> Iterator[str]:
+def _rows(report: ItemReport) -> Iterator[tuple[str, ...]]:
     """A row for each run of neighbouring releases that show the same: of the report's script, then of each case."""
     for segment in report.timeline.segments if report.timeline else ():
         seen = segment.shown if segment.match == "other" else segment.evidence or segment.shown
         told = ", ".join(filter(None, (ending(segment), MATCHES[segment.match])))
-        yield _row("the report's script", span(segment.versions), told, str(segment.runs), "", seen)
+        yield "the report's script", span(segment.versions), told, str(segment.runs), "", seen
     for case in report.cases:
         verdicts = [entry for entry in preferred(report.verdicts) if entry.case == case["name"]]
         for verdict, same in groupby(verdicts, key=lambda entry: entry.verdict):
             rows = list(same)
             runs = either(f"{entry.k}/{entry.n}{' (flaky)' if entry.flaky else ''}" for entry in rows)
             control = either(entry.shown_control for entry in rows)
-            yield _row(case["name"], span(builds_of(rows)), verdict, runs, control, rows[-1].detail)
+            yield case["name"], span(builds_of(rows)), verdict, runs, control, rows[-1].detail
     for test in report.fix_tests:
         for word, versions in (("fails", test["failed"]), ("passes", test["passed"])):
             if versions and test["relation"] == "same":
-                yield _row(f"test of the fix, {test['test']}", ", ".join(versions), word, "one a release", "", "")
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(escaped(cell, LONGEST_CELL) for cell in cells)} |"
+                yield f"test of the fix, {test['test']}", ", ".join(versions), word, "one a release", "", ""
 
 
 def _limits(report: ItemReport) -> Iterator[str]:
@@ -135,15 +122,10 @@ def _places(report: ItemReport) -> Iterator[str]:
 
 
 def _scripts(report: ItemReport) -> Iterator[tuple[str, str]]:
-    """Name and code of everything that ran."""
+    """Name and code of everything that ran; above the report's script the variables that it sets."""
     if report.timeline and isinstance(script := report.script, Script):
-        yield "The script of the report", _block(script)
+        code = f"# {command(script)}\n{script.code}" if script.environment else script.code
+        yield "The script of the report", code
     for case in report.cases:
         if any(entry.case == case["name"] for entry in report.verdicts):
-            yield f"Case {case['name']}, which exits with 1 if the failure shows", case["script"].markdown()
-
-
-def _block(script: Script) -> str:
-    """The script, behind the variables that the report sets for the command."""
-    code = script.code if not script.environment else f"# {command(script)}\n{script.code}"
-    return markdown_block(code, "python")
+            yield f"Case {case['name']}, which exits with 1 if the failure shows", case["script"].code

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 SHOWN_CHANGES = 24
 """Lines of what differs from the report that are shown."""
-LONGEST_CELL = 160
 LONGEST_ENDING = 24
 UNCONFIRMED = "?"
 MATCHES = {"as_reported": "as reported", "as_expected": "as expected", "other": "no match", None: ""}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from torch_embers.atom_output import iso
-from torch_embers.report import data_files, documentation, folder, hunt_map, rules, since, site, study_files
+from torch_embers.console import size_text
+from torch_embers.report import data_files, definitions, documentation, folder, hunt_map, since, site, study_files
 from torch_embers.report.facts import Facts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
@@ -72,7 +73,7 @@ def report(store: Store, request: Request) -> Reported:
     """
     place = folder.check(request.out)
     pages = documentation.files(request.docs) if request.docs else ()
-    known = rules.load()
+    known = definitions.load()
     limits = known.limits
     characters = limits.excerpt_with_bodies if request.bodies else limits.excerpt
     source = read(store, lambda source: chosen(source, limits.item_pages), characters, limits.log_characters + 1)
@@ -96,3 +97,15 @@ def report(store: Store, request: Request) -> Reported:
         made.write(folder.MARK, orjson.dumps(about, option=orjson.OPT_INDENT_2) + b"\n")
     counts = {kind: len(changed) for kind, changed in compared.by_kind().items()}
     return Reported(request.out, len(facts.items), len(facts.paged), made.files, made.size, counts, compared.reason)
+
+
+def lines(done: Reported) -> list[str]:
+    """Where the site is, how large, and how many things changed since the earlier one."""
+    size = size_text(done.size)
+    said = [f"{done.items:,} items, {done.pages:,} with a page of their own; {done.files:,} files, {size}"]
+    if done.compared and done.compared != since.FIRST:
+        said.append(f"not compared with the report that was there: {done.compared}")
+    elif not done.compared:
+        counts = ", ".join(since.counted(kind, count) for kind, count in done.changes.items())
+        said.append(f"since the report that was there: {counts or 'nothing changed'}")
+    return [*said, f"open {done.folder / 'index.html'}"]
