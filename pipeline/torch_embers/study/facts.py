@@ -46,7 +46,7 @@ def tables() -> Iterator[tuple[str, str, Sequence[tuple[Any, ...]]]]:
 def wheel_lines() -> list[dict[str, str]]:
     """Python files and lines of each part of a release, as counted in wheels in November 2026.
 
-    The program that counted is ``study/wheel_lines.py`` of commit f0780cd9.
+    The program that counted is ``study/wheel_lines.py`` of commit 9e1468a7.
     """
     return list(csv.DictReader(resources.analysis_text("results", "wheel_lines.csv").splitlines()))
 
