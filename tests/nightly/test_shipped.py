@@ -16,7 +16,6 @@ from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import note_builds
 from torch_embers.cases import bank, case, shipped_verdicts
 from torch_embers.escaping import unguarded
-from torch_embers.mine.plan import mine_catalog
 from torch_embers.store.listing import CaseFilter, list_cases
 from torch_embers.store.store import Store
 from torch_embers.verdicts import matrix, shipped, shipped_mark
@@ -270,16 +269,6 @@ def test_an_own_status_that_claims_too_much_by_now_is_withdrawn_and_kept_in_the_
     now = f"SELECT status FROM statuses WHERE number = {sibling} AND backend = 'cpu'"
     assert rows(mined.path, now) == [("undecided_absent",)]
     assert rows(mined.path, "SELECT count(*) FROM announcements") == [(0,)]
-
-
-def test_facts_of_the_catalog_do_not_overwrite_what_a_live_source_said(tmp_path: Path) -> None:
-    store = Store(tmp_path / "e.duckdb")
-    live = Item("pytorch/pytorch", 118115, title="live", state="open", labels=("x",), updated_at="2020-01-01T00:00:00Z")
-    with store.writer("test", create=True) as writer:
-        put(writer, items=[live])
-    mine_catalog(store)
-    asked = "SELECT title, state, labels FROM items WHERE number = 118115"
-    assert rows(store.path, asked) == [("live", "open", ["x"])]
 
 
 def test_the_database_says_the_newest_release_and_which_bisections_are_of_the_text_of_now(tmp_path: Any) -> None:
