@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from helpers.timeline_rows import CRASH, GAP, SCRIPT, add_script, add_timeline
-from torch_embers.extract.script import Change, Script
+from torch_embers.extract.script import Script, ScriptChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def hostile(template: Path, path: Path) -> Path:
             ):
                 connection.execute(change, values)
             [(number,)] = connection.execute(f"SELECT {NTH}", {"n": place}).fetchall()
-            script = Script(text, (Change(1, text, text, text),), {"A": text}, text, text)
+            script = Script(text, (ScriptChange(1, text, text, text),), {"A": text}, text, text)
             add_script(connection, "pytorch/pytorch", number, script)
             loud = [replace(segment, what=text, shown=text, evidence=text) for segment in CRASH]
             add_timeline(connection, "pytorch/pytorch", number, loud)

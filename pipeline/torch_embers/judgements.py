@@ -95,7 +95,7 @@ Confidence = Annotated[float, Field(strict=True, ge=0, le=1)]
 ThreadRead = Literal["whole", "partly", "no"]
 
 
-class Question(toml_models.Entry):
+class JudgementQuestion(toml_models.Entry):
     """What readers are asked, as data/judgements.toml has it."""
 
     name: str
@@ -105,11 +105,11 @@ class Question(toml_models.Entry):
 
 
 class _Questions(toml_models.Entry):
-    question: tuple[Question, ...]
+    question: tuple[JudgementQuestion, ...]
 
 
 @cache
-def questions() -> dict[str, Question]:
+def questions() -> dict[str, JudgementQuestion]:
     """The questions by name."""
     return {one.name: one for one in toml_models.load(_Questions, QUESTIONS).question}
 

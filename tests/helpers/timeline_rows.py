@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.extract.script import Change, NoScript, Script
+from torch_embers.extract.script import NoScript, Script, ScriptChange
 from torch_embers.store import rows
 from torch_embers.store.store import Store
 from torch_embers.timeline.model import Segment
@@ -22,8 +22,8 @@ NOON = "2026-11-01T12:00:00"
 SCRIPT = Script(
     "import torch\nx = torch.ones(3).to(device)\nprint(x.sum())\n",
     (
-        Change(1, "", "import torch", "a usual import is added"),
-        Change(2, "x = torch.ones(3).cuda()", "x = torch.ones(3).to(device)", "the device is a variable"),
+        ScriptChange(1, "", "import torch", "a usual import is added"),
+        ScriptChange(2, "x = torch.ones(3).cuda()", "x = torch.ones(3).to(device)", "the device is a variable"),
     ),
 )
 

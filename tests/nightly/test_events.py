@@ -80,7 +80,7 @@ def rechecked(
 
 def check(
     store: Store, cases: Sequence[Case], verdicts: Verdicts, releases: Sequence[str]
-) -> Sequence[rechecking.Change]:
+) -> Sequence[rechecking.StatusChange]:
     """What a re-check against the last of these releases announces."""
     return rechecked(store, cases, verdicts, releases).news
 

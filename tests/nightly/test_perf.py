@@ -19,7 +19,7 @@ from torch_embers.perf import measure as perf
 from torch_embers.perf import timed_cases as perf_cases
 from torch_embers.progress import Silent
 
-LIMITS = perf.Rules.load().limits
+LIMITS = perf.PerfRules.load().limits
 
 
 BUILDS: Any = [
@@ -64,8 +64,8 @@ def test_a_change_counts_when_every_newer_build_has_it(seconds: Any, found: Any)
 def test_every_shipped_call_runs_on_the_torch_of_this_environment() -> None:
     pytest.importorskip("torch")
     short = LIMITS.model_copy(update={"chunk_seconds": 0.0004, "chunks": 1})
-    answers = dict(perf._answers(sys.executable, perf._script(perf.Rules.load().call, short), 300))
-    assert set(answers) == {call.name for call in perf.Rules.load().call}
+    answers = dict(perf._answers(sys.executable, perf._script(perf.PerfRules.load().call, short), 300))
+    assert set(answers) == {call.name for call in perf.PerfRules.load().call}
     assert not [answer for answer in answers.values() if isinstance(answer, str)]
 
 

@@ -25,7 +25,7 @@ from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.escaping import visible
 from torch_embers.report import data_files, definitions, feed, folder, hunt_map, places, table_data, write_report
-from torch_embers.report.facts import Facts
+from torch_embers.report.facts import ReportFacts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read
@@ -244,7 +244,7 @@ def test_the_feed_is_well_formed_and_leads_to_the_site_if_known(site: Path, host
     entries = root.findall("a:entry", space)
     assert entries
     assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
-    facts = Facts(read(Store(hostile_database), lambda source: [], 100, 100), definitions.load(), frozenset())
+    facts = ReportFacts(read(Store(hostile_database), lambda source: [], 100, 100), definitions.load(), frozenset())
     addressed = ET.fromstring(feed.feed(facts, "https://bugs.example"))
     assert next(link.get("href") for link in addressed.findall("a:link", space)) == "https://bugs.example/feed.xml"
 

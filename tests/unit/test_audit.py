@@ -107,7 +107,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 
 
 def test_every_case_that_occurs_on_a_release_says_how_code_meets_it() -> None:
-    spelled = known.Rules.load().by_case().keys()
+    spelled = known.AuditRules.load().by_case().keys()
     occurring = {row["case"] for row in shipped_verdicts.matrix() if row["verdict"] == "occurs"}
     assert spelled == occurring
     assert spelled <= {case.name for case in shipped()}
@@ -403,7 +403,7 @@ def test_how_near_code_comes_to_a_bug(code: str, case: str, near: str | None) ->
 
 def test_the_cases_themselves_are_found_high() -> None:
     """The control: each word of data/audit.toml is one that a case has, or its case is listed by its number here."""
-    rules = {case: rule for case, rule in known.Rules.load().by_case().items() if rule.needs}
+    rules = {case: rule for case, rule in known.AuditRules.load().by_case().items() if rule.needs}
     texts = {case.name: case.code for case in shipped() if case.name in rules}
     found = {
         name

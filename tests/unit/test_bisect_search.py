@@ -20,7 +20,7 @@ from torch_embers.bisect.replies import NOT_INSTALLED, missed, pooled, reply_of
 from torch_embers.bisect.search import Answer, History, Reply, merged, search
 from torch_embers.bisect.sessions import Session
 from torch_embers.bisect.subjects import Subject
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts.verdict import VERDICTS, Control
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def test_a_second_batch_that_says_nothing_confirms_no_clean_answer_and_is_made_a
 
 
 def test_a_verdict_becomes_a_reply_with_the_chance_that_it_missed_nothing() -> None:
-    rules = Rules.load()
+    rules = AbsenceRules.load()
     sure, rare = Control("build", "x", 10, 10), Control("build", "x", 2, 10)
     assert reply_of(decision_of("occurs", sure, 3, 3), rules).answer == "yes"
     clean = reply_of(decision_of("absent", sure), rules)
@@ -259,8 +259,8 @@ def test_no_hit_of_any_batch_is_forgotten() -> None:
         assert (both.answer, both.hits) == ("unknown", 1)
     control = Control("build", "x", 10, 10)
     batches = [decision_of("inconclusive", control, 1, 6), decision_of("inconclusive", control, 1, 6)]
-    assert (pooled(batches, Rules.load()).answer, pooled(batches, Rules.load()).hits) == ("yes", 2)
-    alone = pooled([batches[0], decision_of("absent", control)], Rules.load())
+    assert (pooled(batches, AbsenceRules.load()).answer, pooled(batches, AbsenceRules.load()).hits) == ("yes", 2)
+    alone = pooled([batches[0], decision_of("absent", control)], AbsenceRules.load())
     assert (alone.answer, alone.hits, alone.runs) == ("unknown", 1, 10)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torch_embers.link import chain as chain_module
 from torch_embers.link import relations
-from torch_embers.link.chain import Facts, Link, Node, Tree, chain, printable, render
+from torch_embers.link.chain import ChainFacts, Link, Node, Tree, chain, printable, render
 
 REPO = "pytorch/pytorch"
 PULL = f"https://github.com/{REPO}/pull"
@@ -41,7 +41,7 @@ REAL = [
 
 
 def test_the_real_chain_is_told_whole_from_the_reverted_change() -> None:
-    facts = {node(172340): Facts("Lt aware addmm", "pull", "closed", "2026-01-20")}
+    facts = {node(172340): ChainFacts("Lt aware addmm", "pull", "closed", "2026-01-20")}
     assert drawn(chain(node(172340), REAL, facts)) == [
         "pytorch/pytorch#172340 Lt aware addmm (pull, closed, 2026-01-20)",
         "├─ reverted by #179151 [text]",
@@ -96,7 +96,7 @@ def test_a_commit_stands_for_the_pull_request_it_landed() -> None:
 
 
 def test_every_item_has_its_address_once() -> None:
-    facts = {node(172340): Facts(kind="pull")}
+    facts = {node(172340): ChainFacts(kind="pull")}
     lines = render(chain(node(172340), REAL, facts))
     assert lines[0].endswith(f" {PULL}/172340")
     assert lines[1].endswith(f" https://github.com/{REPO}/issues/179151")
@@ -107,7 +107,7 @@ def test_every_item_has_its_address_once() -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 80])
 def test_long_lines_are_folded_below_their_branch(width: int) -> None:
-    facts = {node(174594): Facts("wide " * 30, "pull")}
+    facts = {node(174594): ChainFacts("wide " * 30, "pull")}
     lines = render(chain(node(172340), REAL, facts), width)
     assert "".join(lines).count("https://") == 6
     assert max(len(line) for line in lines if "https" not in line) <= max(width, chain_module.MIN_ROOM + 12)

@@ -14,7 +14,7 @@ import mini_study
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.study.claims import claims_table, definitions, verdicts
-from torch_embers.study.claims.definitions import Reference
+from torch_embers.study.claims.definitions import ClaimSource
 from torch_embers.study.claims.verdicts import Ours, TrackerCoverage
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def items() -> Iterator[duckdb.DuckDBPyConnection]:
 def mini(items: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """The same database with the claims' own temporary tables, which no other connection sees."""
     connection = items.cursor()
-    cited = tuple(Reference(ref=ref, number=number) for ref, number in ((1, 10), (2, 11), (3, 40), (13, 60)))
+    cited = tuple(ClaimSource(ref=ref, number=number) for ref, number in ((1, 10), (2, 11), (3, 40), (13, 60)))
     verdicts.prepare(connection, definitions.load().model_copy(update={"references": cited}))
     yield connection
     connection.close()

@@ -18,11 +18,11 @@ from helpers.timeline_rows import CRASH, GAP, REPO, SCRIPT, add_timeline, crashe
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers.cases import shipped_verdicts
 from torch_embers.cases.case import shipped
-from torch_embers.extract.script import Change, Script
+from torch_embers.extract.script import Script, ScriptChange
 from torch_embers.judgements import Reading, readings_of
 from torch_embers.store.store import Store
 from torch_embers.timeline.model import Timeline
-from torch_embers.verdicts.matrix import Entry
+from torch_embers.verdicts.matrix import MatrixEntry
 from torch_embers.verdicts.script_excerpt import script_of
 from torch_embers.views import closable, paste
 from torch_embers.views.item_evidence import answered, report_of
@@ -37,12 +37,12 @@ VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
 LETTERS = {"Y": "occurs", "n": "absent", "o": "not_seen", "-": "untestable", "c": "changed"}
 
 
-def entry(case: str, build: str, verdict: str) -> Entry:
+def entry(case: str, build: str, verdict: str) -> MatrixEntry:
     hits, runs = (3, 3) if verdict == "occurs" else (0, 4)
     control = ("build", "2.0.1", 10, 10) if verdict in ("occurs", "absent") else ("none", None, 0, 0)
     rate = 0.68 if verdict == "absent" else None
     flaky, place, at = hits not in (0, runs), "cpu, X, AVX2, Linux", datetime(2026, 11, 22, tzinfo=UTC)
-    return Entry(case, "a/b#7", build, place, verdict, flaky, hits, runs, rate, *control, "off by 3", at)
+    return MatrixEntry(case, "a/b#7", build, place, verdict, flaky, hits, runs, rate, *control, "off by 3", at)
 
 
 def report(
@@ -383,7 +383,7 @@ def test_hostile_titles_evidence_details_and_scripts_stay_text_where_they_are_pa
     item = replace(
         item,
         verdicts=loud,
-        script=Script(code, (Change(1, text, code, text),), {text: text}, text, text),
+        script=Script(code, (ScriptChange(1, text, code, text),), {text: text}, text, text),
         timeline=Timeline("a/b", 7, SCRIPT.hash, text, segments, text),
         bisections=[{"subject": text, "text": text, "fixes": [9]}],
     )

@@ -22,7 +22,7 @@ from torch_embers.oracles.finding import Finding
 from torch_embers.progress import Silent
 from torch_embers.run import cases as command
 from torch_embers.run import node, state
-from torch_embers.run.node import Facts, SweepPlan
+from torch_embers.run.node import NodeFacts, SweepPlan
 from torch_embers.run.oracles import Watched, _keep
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.settings import Settings
@@ -32,7 +32,7 @@ from torch_embers.verdicts.executor import SweepRequest
 
 BUILD = build_of("2.5.1")
 PROOF = Proof(dict.fromkeys(GUARANTEES, ""), "here")
-FACTS = Facts("a", node.rules_here(), PROOF, frozenset({BUILD.identity}))
+FACTS = NodeFacts("a", node.rules_here(), PROOF, frozenset({BUILD.identity}))
 FINDING = Finding("layout", "add", "out", "wrong_value", "differs", ("out: strided float32[4]",))
 PLAN = SweepPlan(SweepRequest([case_of()], [BUILD], []), {})
 

@@ -17,7 +17,7 @@ from torch_embers import escaping
 from torch_embers.cli.log import VisibleFormatter
 from torch_embers.console import stderr, stdout, table
 from torch_embers.recheck import reports
-from torch_embers.recheck.recheck import Change, Recheck
+from torch_embers.recheck.recheck import Recheck, StatusChange
 from torch_embers.study import result_files
 from torch_embers.verdicts.script_excerpt import script_of
 
@@ -119,7 +119,7 @@ def test_a_report_of_a_re_check_is_harmless(tmp_path: Path) -> None:
     script = script_of("x1", "fix_test", f"{EVIL}\n```\n{EVIL}")
     evidence = (f"pt1: occurs 1/3 {EVIL}",)
     told = "closed_but_occurs"
-    change = Change(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, evidence, (script,), told)
+    change = StatusChange(REPO, NUMBER, EVIL, "cpu", "closed_but_occurs", None, evidence, (script,), told)
     reference = MagicMock(version=EVIL, identity=EVIL, public_version=EVIL)
     result = Recheck(reference, "2026-01-01T00:00:00Z", (), (change,), {"fixed": 1}, 1, 0.0)
     reports.save(tmp_path, result, [])

@@ -24,7 +24,7 @@ from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.recheck import notices, reports, service
 from torch_embers.recheck.events import GONE, THERE, Flapping, History, Kind, kind_of, rules
-from torch_embers.recheck.recheck import Change, Kept, Recheck
+from torch_embers.recheck.recheck import Kept, Recheck, StatusChange
 from torch_embers.run import cases as run_cases
 from torch_embers.run import state
 from torch_embers.settings import Settings
@@ -145,11 +145,11 @@ def test_a_steady_status_is_not_announced_again_under_any_clock(past: list[tuple
 EVIL = "a\r\n::error::b %0A::c\x1b[31m <b> ]]> \u202e ##[add-mask]d"
 
 
-def change_of(kind: Kind, number: int = 1) -> Change:
-    return Change("o/r", number, EVIL, "cpu", "fixed", None, (EVIL,), (), kind)
+def change_of(kind: Kind, number: int = 1) -> StatusChange:
+    return StatusChange("o/r", number, EVIL, "cpu", "fixed", None, (EVIL,), (), kind)
 
 
-def result_of(*changes: Change) -> Recheck:
+def result_of(*changes: StatusChange) -> Recheck:
     return Recheck(build_of("2.15.0"), "2026-11-22T00:00:00Z", (), changes, {}, 1, 0.0)
 
 

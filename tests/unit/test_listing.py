@@ -32,7 +32,7 @@ from torch_embers.perf.measure import Timed
 from torch_embers.recheck import release, reports
 from torch_embers.report.write_report import Reported
 from torch_embers.research.silent_census import Counted
-from torch_embers.research.skips import Entry
+from torch_embers.research.skips import SkipEntry
 from torch_embers.run.oracles import Watched
 from torch_embers.sandbox import doctor
 from torch_embers.store.listing import CaseFilter, list_cases
@@ -195,7 +195,9 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers run": lambda: Cell.row(MagicMock(**{"decided.return_value": Cell.decided(MagicMock())})),
     "embers run --oracle": lambda: Watched.row(MagicMock(findings=(), oracles=(), looked={})),
     "embers bisect": lambda: bisection.as_table(MagicMock(nightlies=None, commits=None)),
-    "embers recheck --release-candidate": lambda: release.as_table(release.Comparison(MagicMock(), MagicMock(), ())),
+    "embers recheck --release-candidate": lambda: release.as_table(
+        release.ReleaseComparison(MagicMock(), MagicMock(), ())
+    ),
     "embers recheck": lambda: reports.as_table(MagicMock(counts={}, changes=())),
     "embers doctor": lambda: doctor.as_table(MagicMock(guarantees={})),
     "embers builds list": lambda: [field.name for field in fields(Build)],
@@ -211,7 +213,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     ],
     "embers data judge": lambda: Judgement.model_fields,
     "embers research hunt": lambda: Hunted("2.15.0", "op", "float32").row(),
-    "embers research skips": lambda: [field.name for field in fields(Entry)],
+    "embers research skips": lambda: [field.name for field in fields(SkipEntry)],
 }
 """What commands print that take a sandbox, builds or minutes."""
 

@@ -26,7 +26,7 @@ from torch_embers.run import cases as command
 from torch_embers.sandbox import doctor
 from torch_embers.sandbox.policy import HOSTILE, REVIEWED
 from torch_embers.sandbox.proof import GUARANTEES, Proof
-from torch_embers.verdicts.matrix import Entry, as_junit, changes, preferred
+from torch_embers.verdicts.matrix import MatrixEntry, as_junit, changes, preferred
 from torch_embers.views.item_report import ItemReport, headline
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
     assert {"name": "time_cap", "held": False, "reason": "it went on"} in table["guarantees"]
 
 
-def entry(build: str, verdict: str) -> Entry:
+def entry(build: str, verdict: str) -> MatrixEntry:
     hits = 3 if verdict == "occurs" else 0
     flaky, place, moment = False, "cpu, AMD EPYC, AVX2, Linux 6", datetime.fromisoformat("2026-01-01")
-    return Entry("pt1", "", build, place, verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
+    return MatrixEntry("pt1", "", build, place, verdict, flaky, hits, 4, None, "build", "2.0.1", 3, 3, "", moment)
 
 
 def test_a_noticed_injected_fault_is_printed_with_what_it_is_worth() -> None:
@@ -239,7 +239,7 @@ def test_the_junit_of_a_re_check_is_of_its_build_and_machine_alone(tmp_path: Pat
     assert names == ["pt1"]
 
 
-def item_report(entries: list[Entry], number: int = 1, **relations: str | None) -> ItemReport:
+def item_report(entries: list[MatrixEntry], number: int = 1, **relations: str | None) -> ItemReport:
     cases = [{"name": name, "origin": "curated", "relation": relation} for name, relation in relations.items()]
     return ItemReport("pytorch/pytorch", number, {}, [], [], [], cases, None, None, [], entries)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LIMITS = perf.Rules.load().limits
+LIMITS = perf.PerfRules.load().limits
 
 
 BUILDS: Any = [
@@ -90,7 +90,7 @@ def test_builds_take_turns_and_one_that_fails_or_dies_is_left_out_of_those_calls
 
 def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no call 'frobnicate'"):
-        perf.Rules.load().chosen(["frobnicate"])
+        perf.PerfRules.load().chosen(["frobnicate"])
     monkeypatch.setattr(comparison, "chosen_builds", lambda *_: BUILDS[:1])
     with pytest.raises(InputError, match=r"needs two builds, and there is 2\.0\.1"):
         comparison.run(None, (), (), (), None)
@@ -104,11 +104,11 @@ def test_an_unknown_call_and_a_single_build_are_refused(monkeypatch: pytest.Monk
 def test_a_call_that_is_newer_than_a_build_is_a_row_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "chosen_builds", lambda *_: BUILDS[:2])
     monkeypatch.setattr(perf, "_answers", lambda *_: [("new", timing.Sample(1.0, {}))])
-    new = perf.Call(name="new", setup="", call="", needs="2.1")
+    new = perf.TimedCall(name="new", setup="", call="", needs="2.1")
     made = perf.time_calls(BUILDS[:2], [new], LIMITS, 6, Silent())
     assert set(made.times["new"]) == {"2.1.2"}
     assert made.failed == [("new", "2.0.1", "needs 2.1 or newer")]
-    monkeypatch.setattr(perf.Rules, "chosen", lambda *_: [new.model_copy(update={"needs": "2.2"})])
+    monkeypatch.setattr(perf.PerfRules, "chosen", lambda *_: [new.model_copy(update={"needs": "2.2"})])
     with pytest.raises(InputError, match=r"nothing could be timed: new on 2\.\d\.\d: needs 2\.2 or newer"):
         comparison.run(None, (), (), ("new",), None)
 

@@ -14,7 +14,7 @@ from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.perf import measure as perf
 from torch_embers.progress import Silent
 from torch_embers.recheck import release
-from torch_embers.recheck.release import Comparison, as_table, group_of, markdown, paired, predecessor_of
+from torch_embers.recheck.release import ReleaseComparison, as_table, group_of, markdown, paired, predecessor_of
 from torch_embers.store.store import Store
 from torch_embers.verdicts.verdict import VERDICTS, Control
 
@@ -37,7 +37,7 @@ def cell(name: str, on: Build, verdict: Verdict) -> Cell:
     return cell_of(case, on, decision_of(verdict, control, hits, runs), fresh=False)
 
 
-def compared(**verdicts: tuple[Verdict, Verdict]) -> Comparison:
+def compared(**verdicts: tuple[Verdict, Verdict]) -> ReleaseComparison:
     cells = [cell(name, on, v) for name, both in verdicts.items() for on, v in zip((OLD, NEW), both, strict=True)]
     return paired(cells, OLD, NEW)
 
@@ -116,7 +116,7 @@ def test_only_what_is_slower_in_two_measurements_is_told(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(perf, "time_calls", time_calls)
     made = release.compare_times(compared(pt1_a=("occurs", "occurs")), Silent())
-    assert len(asked[0]) == len(perf.Rules.load().call)
+    assert len(asked[0]) == len(perf.PerfRules.load().call)
     assert asked[1] == ["add", "mm", "sort"]
     text = markdown(made)
     assert "## Slower (1) and faster (0) calls" in text

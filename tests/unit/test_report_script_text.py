@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from helpers.listing import store  # noqa: F401 - a fixture
 from helpers.timeline_rows import CRASH, SCRIPT, ended, raised
 from support import assert_clean_error, run_embers
-from torch_embers.extract.script import Change
+from torch_embers.extract.script import ScriptChange
 from torch_embers.views.script_text import SHOWN_CHANGES, changes, last_change
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_the_timeline_and_the_script_are_data_too(store: Store) -> None:
 
 
 def test_changes_are_bounded_and_hold_nothing_unseen() -> None:
-    loud = Change(1, "x\u202e" + "y" * 5000, "z\n" * 200, "because")
+    loud = ScriptChange(1, "x\u202e" + "y" * 5000, "z\n" * 200, "because")
     lines = changes(replace(SCRIPT, changes=(loud,)))
     assert len(lines) == SHOWN_CHANGES + 1
     assert lines[-1] == "... 178 more lines"

@@ -11,9 +11,9 @@ import pytest
 
 from helpers.timeline_rows import GAP, SCRIPT, crashed, ended, raised
 from torch_embers.report import definitions
-from torch_embers.report.facts import Facts
+from torch_embers.report.facts import ReportFacts
 from torch_embers.timeline.model import Timeline
-from torch_embers.verdicts.matrix import Entry
+from torch_embers.verdicts.matrix import MatrixEntry
 from torch_embers.views import answers
 from torch_embers.views.closable import Answer
 from torch_embers.views.item_report import ItemReport
@@ -22,15 +22,15 @@ VERSIONS = ("2.0.1", "2.1.2", "2.2.2")
 LETTERS = {"Y": "occurs", "n": "absent", "o": "not_seen", "-": "untestable"}
 
 
-def entries(case: str, letters: str) -> list[Entry]:
+def entries(case: str, letters: str) -> list[MatrixEntry]:
     at = datetime(2026, 11, 22, tzinfo=UTC)
     runs = (3, 3, None, "none", None, 0, 0)
-    first = Entry(case, "a/b#1", "", "cpu, X, AVX2, Linux", "", *(False, *runs), detail="", decided_at=at)
+    first = MatrixEntry(case, "a/b#1", "", "cpu, X, AVX2, Linux", "", *(False, *runs), detail="", decided_at=at)
     shown = [(build, LETTERS[letter]) for build, letter in zip(VERSIONS, letters, strict=True) if letter != " "]
     return [replace(first, build=build, verdict=verdict) for build, verdict in shown]
 
 
-def facts(state: str, answer: Answer, histories: dict[str, str], reported: bool = True, **more: Any) -> Facts:
+def facts(state: str, answer: Answer, histories: dict[str, str], reported: bool = True, **more: Any) -> ReportFacts:
     """An issue with these cases, whose names begin with ``sibling`` where they show another input."""
     item = {"repo": "a/b", "number": 1}
     cases = [
@@ -47,10 +47,10 @@ def facts(state: str, answer: Answer, histories: dict[str, str], reported: bool 
     issue = {**item, "kind": "issue", "state": state}
     reports = {("a/b", 1): replace(known, **more)}
     source: Any = SimpleNamespace(cases=cases, verdicts=verdicts, items=[issue], reports=reports)
-    return Facts(source, definitions.load(), frozenset())
+    return ReportFacts(source, definitions.load(), frozenset())
 
 
-def shown(found: Facts) -> str:
+def shown(found: ReportFacts) -> str:
     marks = {True: "Y", False: "n", None: "."}
     return "".join(marks[one.is_bad] * len(one.versions) for one in found.strip(("a/b", 1)))
 

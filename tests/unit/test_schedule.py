@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from helpers.verdicts import build_of
 from support import case_of
 from torch_embers.sandbox.runner import RunResult
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts import schedule
 from torch_embers.verdicts.batch import Batch
 from torch_embers.verdicts.schedule import Course, Schedule
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.sandbox.runner import Attempt
 
-RULES = Rules.load()
+RULES = AbsenceRules.load()
 BUILDS = [build_of("2.0.1"), build_of("2.1.2")]
 
 

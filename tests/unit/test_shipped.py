@@ -22,7 +22,7 @@ from torch_embers.store import lock
 from torch_embers.store.status import status
 from torch_embers.store.store import Store
 from torch_embers.verdicts import shipped_mark
-from torch_embers.verdicts.matrix import Entry, as_csv
+from torch_embers.verdicts.matrix import MatrixEntry, as_csv
 from torch_embers.views import matrix_files as command
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def test_a_verdict_of_a_former_text_says_nothing_of_the_case(monkeypatch: pytest
     assert shipped_verdicts.read() == [COMMITTED[0]]
 
 
-def entry(build: str, day: int, seen: str) -> Entry:
+def entry(build: str, day: int, seen: str) -> MatrixEntry:
     numbers, moment = (3, 3, None, "none", None, 0, 0), datetime(2026, 1, day, 9, tzinfo=UTC)
-    return Entry("a", "", build, "cpu, X", "occurs", numbers[0] < 3, *numbers, seen, moment, "1")
+    return MatrixEntry("a", "", build, "cpu, X", "occurs", numbers[0] < 3, *numbers, seen, moment, "1")
 
 
 def test_verdicts_are_added_to_a_file_once_and_in_its_order() -> None:

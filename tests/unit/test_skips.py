@@ -11,7 +11,7 @@ from torch_embers.oracles import cells, skip_list, skips
 from torch_embers.oracles.oracle_rules import OracleRules
 from torch_embers.oracles.skip_list import CRASHES, FAILS, NOTHING, PASSES, UNDECIDED
 from torch_embers.research import skips as driver
-from torch_embers.research.skips import Entry, Journal
+from torch_embers.research.skips import Journal, SkipEntry
 from torch_embers.resources import load_toml
 from torch_embers.sandbox.runner import RunResult
 
@@ -190,7 +190,7 @@ def result(told, signal=None, ended="exited"):
 
 
 def group():
-    return [Entry("2.15.0", "op", test, "skip") for test in ("test_out", "test_neg_view", "test_dtypes")]
+    return [SkipEntry("2.15.0", "op", test, "skip") for test in ("test_out", "test_neg_view", "test_dtypes")]
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,16 @@ def test_an_entry_that_ends_its_process_takes_no_other_with_it(signal, ended, re
 
 
 def test_entries_of_tests_without_an_oracle_are_counted_by_test_and_kind():
-    others = [Entry("2.15.0", op, "test_jit", "skip") for op in "ab"]
+    others = [SkipEntry("2.15.0", op, "test_jit", "skip") for op in "ab"]
     [row] = driver.counted(others)
     assert (row.operator, row.test, row.state, row.n) == ("", "test_jit", UNDECIDED, 2)
 
 
 def test_a_folder_keeps_what_was_decided_and_the_rows_of_builds_that_are_not_read_again(tmp_path):
-    first, second = Entry("2.9.1", "a", "test_out", "skip", issues=[3, 4]), Entry("2.15.0", "b", "test_out", "skip")
+    first, second = (
+        SkipEntry("2.9.1", "a", "test_out", "skip", issues=[3, 4]),
+        SkipEntry("2.15.0", "b", "test_out", "skip"),
+    )
     Journal(tmp_path).append(first)
     Journal(tmp_path).write([first])
     assert list(Journal(tmp_path).known) == [first.key]
@@ -223,8 +226,8 @@ def test_a_folder_keeps_what_was_decided_and_the_rows_of_builds_that_are_not_rea
 
 
 def test_a_summary_begins_with_the_stale_skips():
-    entries = [Entry("2.15.0", "a", "test_out", "skip", state=PASSES, k=4, n=4)]
-    entries += [Entry("2.15.0", "b", "test_out", "expectedFailure", state=PASSES), *driver.counted(group())]
+    entries = [SkipEntry("2.15.0", "a", "test_out", "skip", state=PASSES, k=4, n=4)]
+    entries += [SkipEntry("2.15.0", "b", "test_out", "expectedFailure", state=PASSES), *driver.counted(group())]
     assert driver.lines(entries) == [
         "1 skips pass",
         "2.15.0 a test_out: passes, 4 of 4",

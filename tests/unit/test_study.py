@@ -19,7 +19,7 @@ from torch_embers.study.claims.verdicts import TrackerCoverage
 from torch_embers.study.figures import definitions
 from torch_embers.study.figures.make import Study
 from torch_embers.study.figures.table import Table, cell
-from torch_embers.study.findings import Finding
+from torch_embers.study.findings import StudyFinding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +143,7 @@ def decided(
     definition = TABLE_1.model_copy(update={"group": "class", "event": "fixed"})
     plan = samples.load(mini_study.AS_OF)
     study = Study(plan, {}, frame, 0, (Table(definition, tuple(rows), **table),), (0, 0))
-    finding = Finding(id="s", says="says", scope=scope, figure="table_1", test=test, reason="because", least=least)
+    finding = StudyFinding(id="s", says="says", scope=scope, figure="table_1", test=test, reason="because", least=least)
     [outcome] = findings.decide(study, [finding])
     return outcome
 

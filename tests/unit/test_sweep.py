@@ -154,14 +154,14 @@ def test_the_in_place_form_of_an_operator_without_a_method_is_called_into_watche
 
 
 def test_operators_without_samples_are_called_with_what_their_schema_suggests():
-    row = sweep(guesses.Entry("aten._foreach_add_")).run()
+    row = sweep(guesses.GuessedOperator("aten._foreach_add_")).run()
     assert row["findings"] == []
     assert counts(row, "kernels")["guarded"] > 50
 
 
 @pytest.mark.skipif(not hasattr(torch.ops.aten, "_fused_sgd_"), reason="this release has no fused optimizer")
 def test_a_fused_step_gets_lists_of_tensors_in_its_own_dtype():
-    samples = list(guesses.Entry("aten._fused_sgd_").samples(torch.float32))
+    samples = list(guesses.GuessedOperator("aten._fused_sgd_").samples(torch.float32))
     plain = [sample for sample in samples if sample.func is torch.ops.aten._fused_sgd_.default]
     assert 1 <= len(plain) <= guesses.MOST
     parameters, gradients, momenta = plain[0].args[:3]
@@ -178,7 +178,7 @@ def test_a_fused_step_gets_lists_of_tensors_in_its_own_dtype():
     ],
 )
 def test_an_operator_that_is_not_called_says_why(name, why):
-    row = sweep(guesses.Entry(name), ("kernels",)).run()
+    row = sweep(guesses.GuessedOperator(name), ("kernels",)).run()
     assert row["cells"] == []
     assert why in row["skipped"]
 

@@ -16,7 +16,7 @@ from helpers.verdicts import build_of, cell_of
 from support import case_of
 from torch_embers.oracles.signature import parse_family
 from torch_embers.recheck.recheck import evidence_line
-from torch_embers.statistics.absence import Rules, lower_bound, runs_needed
+from torch_embers.statistics.absence import AbsenceRules, lower_bound, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.verdicts.batch import Batch, cannot_run_here, control_builds, control_releases
 from torch_embers.verdicts.verdict import (
@@ -34,7 +34,7 @@ from torch_embers.verdicts.verdict import (
 if TYPE_CHECKING:
     from torch_embers.cases.case import Case
 
-RULES = Rules.load()
+RULES = AbsenceRules.load()
 MISMATCH = parse_family("mismatch")
 
 
@@ -240,7 +240,7 @@ def test_absence_is_never_claimed_beside_a_hit_or_without_a_control(outcomes: li
 BUILD = build_of("2.0.1")
 
 
-def play(one: Batch, outcome: Any, rules: Rules = RULES) -> int:
+def play(one: Batch, outcome: Any, rules: AbsenceRules = RULES) -> int:
     """Run a batch to its end; return how many zygotes it used."""
     used = 0
     for turn in range(one.turns(rules)):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from torch_embers.audit.facts import Facts, Shown
-    from torch_embers.audit.known import Bug, Known, Rule, Severity
+    from torch_embers.audit.known import AuditRule, Bug, Known, Severity
     from torch_embers.torch_names import Dynamic, Use
 
 Confidence = Literal["high", "possible", "not narrowed"]
@@ -48,7 +48,7 @@ _ASK = "import importlib.metadata as m; print(m.version('torch'))"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AuditFinding:
     """A bug of the release that the audited code can meet; one bug has a finding per confidence.
 
     Attributes:
@@ -87,7 +87,7 @@ class Audited:
     asked: str
     subject: str
     known: Known
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     ignored: tuple[Ignored, ...]
     expired: tuple[str, ...]
     not_met: tuple[Bug, ...]
@@ -99,7 +99,7 @@ class Audited:
     lines: Mapping[Path, Sequence[str]]
 
     @property
-    def high(self) -> list[Finding]:
+    def high(self) -> list[AuditFinding]:
         """The findings that the text shows."""
         return [finding for finding in self.findings if finding.confidence == "high"]
 
@@ -209,7 +209,7 @@ def audit_texts(
             read[path] = uses
             shown += [(path, call) for call in calls]
     if texts is None:
-        met = [Finding(bug, "not narrowed", (), ()) for bug in told]
+        met = [AuditFinding(bug, "not narrowed", (), ()) for bug in told]
     else:
         # a file that does not import torch may be given tensors, but not within a folder or package without torch
         apart = {
@@ -245,8 +245,8 @@ def audit_texts(
 
 
 def _accepted(
-    met: Sequence[Finding], texts: Mapping[Path, str], lines: Mapping[Path, Sequence[str]], accepted: Accepted
-) -> tuple[list[Finding], list[Ignored], list[str]]:
+    met: Sequence[AuditFinding], texts: Mapping[Path, str], lines: Mapping[Path, Sequence[str]], accepted: Accepted
+) -> tuple[list[AuditFinding], list[Ignored], list[str]]:
     """The findings that count, the places that do not, and comments that are over."""
     today = accepted.today or datetime.now(UTC).date()
     comments = {path: ignores.comments(path, texts[path]) for path in {at.file for one in met for at in one.places}}
@@ -422,7 +422,7 @@ def _findings(
     index: Index,
     arguments: Mapping[Path, frozenset[str]],
     shown: Mapping[str, Sequence[tuple[Path, Shown]]],
-) -> list[Finding]:
+) -> list[AuditFinding]:
     """What of the code can meet a bug: what the arguments show, and what else is possible."""
     names = sorted({name for api in bug.apis for name in spellings(api)})
     high = [
@@ -446,13 +446,15 @@ def _findings(
     ]
     kinds: list[tuple[Confidence, list[tuple[Place, str]]]] = [("high", high), ("possible", possible)]
     return [
-        Finding(bug, confidence, tuple(sorted({place for place, _ in met})), tuple(sorted({name for _, name in met})))
+        AuditFinding(
+            bug, confidence, tuple(sorted({place for place, _ in met})), tuple(sorted({name for _, name in met}))
+        )
         for confidence, met in kinds
         if met
     ]
 
 
-def shows(call: Shown, rule: Rule) -> bool:
+def shows(call: Shown, rule: AuditRule) -> bool:
     """Whether the text shows that the arguments of a call can meet a bug."""
     if (rule.gradient and not call.tracked) or any(call.of(name) for name in rule.unless):
         return False
@@ -460,7 +462,7 @@ def shows(call: Shown, rule: Rule) -> bool:
     return "cuda" not in given and any(_has(call, needed) for needed in rule.needs)
 
 
-def _excludes(call: Shown, rule: Rule) -> bool:
+def _excludes(call: Shown, rule: AuditRule) -> bool:
     """Whether a constant of the call is not the one that a bug needs."""
     return bool(rule.needs) and all(
         any(_is_another_constant(call.of(place) or frozenset(), wanted) for place, wanted in needed.items())
@@ -489,7 +491,7 @@ def _meets(facts: Facts, wanted: Sequence[str]) -> bool:
     return not facts & missing and (bool(met) or not needed)
 
 
-def _may_meet(use: Use, rule: Rule) -> bool:
+def _may_meet(use: Use, rule: AuditRule) -> bool:
     """Whether nothing in the file shows that a use cannot be one that the bug needs."""
     if rule.tensor and use.plain:
         return False
@@ -513,6 +515,6 @@ def _is_used(conditions: Sequence[str], index: Index, arguments: Mapping[Path, f
     )
 
 
-def _order(finding: Finding) -> tuple[bool, int, str]:
+def _order(finding: AuditFinding) -> tuple[bool, int, str]:
     """High findings first, then the worst."""
     return finding.confidence == "possible", SEVERITIES.index(finding.bug.severity), finding.bug.case.name

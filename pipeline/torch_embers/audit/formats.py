@@ -13,7 +13,7 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.audit.command import Audited, Finding
+    from torch_embers.audit.command import Audited, AuditFinding
     from torch_embers.audit.ignores import Ignored, Place
     from torch_embers.audit.known import Bug, Severity
 
@@ -85,15 +85,15 @@ def _seen(bug: Bug) -> str:
     return CONSEQUENCES.get(bug.case.labels["consequence"], "another failure")
 
 
-def _merged(findings: Sequence[Finding]) -> list[list[Finding]]:
+def _merged(findings: Sequence[AuditFinding]) -> list[list[AuditFinding]]:
     """Findings of one rule at the same places are one to a reader."""
-    made: dict[object, list[Finding]] = {}
+    made: dict[object, list[AuditFinding]] = {}
     for finding in findings:
         made.setdefault((finding.bug.rule.when, finding.places or finding.bug.case.name), []).append(finding)
     return list(made.values())
 
 
-def _finding(first: Finding, *more: Finding) -> list[str]:
+def _finding(first: AuditFinding, *more: AuditFinding) -> list[str]:
     bug = first.bug
     most = SHOWN_PLACES if first.confidence == "high" else 1
     shown = [_place(place) for place in first.places[:most]]
@@ -162,7 +162,7 @@ def rows(done: Audited) -> dict[str, Any]:
     }
 
 
-def _row(finding: Finding) -> dict[str, Any]:
+def _row(finding: AuditFinding) -> dict[str, Any]:
     bug = finding.bug
     return {
         "case": bug.case.name,
@@ -205,7 +205,7 @@ def _suppressed(one: Ignored) -> dict[str, Any]:
     return {"suppressions": [{"kind": "inSource" if one.in_source else "external", "justification": one.reason}]}
 
 
-def _level(finding: Finding) -> sarif_output.Level:
+def _level(finding: AuditFinding) -> sarif_output.Level:
     """By severity where the text shows what the bug needs; all else is a note."""
     return LEVELS[finding.bug.severity] if finding.confidence == "high" else "note"
 
@@ -292,7 +292,7 @@ def _pedigree(commit: str | None) -> dict[str, Any]:
     return {"pedigree": {"commits": [{"uid": commit, "url": f"{TORCH}/commit/{commit}"}]}} if commit else {}
 
 
-def _state(finding: Finding) -> dict[str, Any]:
+def _state(finding: AuditFinding) -> dict[str, Any]:
     if finding.confidence == "high":
         return {"state": "exploitable", "detail": f"calls {', '.join(finding.used)}"}
     return {

@@ -41,7 +41,7 @@ class SeverityRule(toml_models.Entry):
     reason: str
 
 
-class Rule(toml_models.Entry):
+class AuditRule(toml_models.Entry):
     """How code that can meet the bugs of some cases is written.
 
     Attributes:
@@ -73,17 +73,17 @@ class Rule(toml_models.Entry):
     workaround: str = Field("none known; avoid the input", min_length=10)
 
 
-class Rules(toml_models.Entry):
+class AuditRules(toml_models.Entry):
     """The whole file."""
 
     annotator: str
     severity: tuple[SeverityRule, ...]
     group: dict[str, tuple[str, ...]]
     group_of_fact: dict[str, str]
-    rule: tuple[Rule, ...]
+    rule: tuple[AuditRule, ...]
 
     @model_validator(mode="after")
-    def _once(self) -> Rules:
+    def _once(self) -> AuditRules:
         named = [case for rule in self.rule for case in rule.cases]
         if twice := sorted({name for name in named if named.count(name) > 1}):
             raise ValueError(f"more than one rule is about {', '.join(twice)}")
@@ -96,11 +96,11 @@ class Rules(toml_models.Entry):
                 raise ValueError(f"{where}: {aliases[0]} is known as torch.{aliases[0].rpartition('.')[2]}")
         return self
 
-    def by_case(self) -> dict[str, Rule]:
+    def by_case(self) -> dict[str, AuditRule]:
         """The rule of each case."""
         return {case: rule for rule in self.rule for case in rule.cases}
 
-    def conditions(self, rule: Rule) -> tuple[str, ...]:
+    def conditions(self, rule: AuditRule) -> tuple[str, ...]:
         """The names of ``also``, groups written out; where there is none, those that its needs imply."""
         facts = {fact for needed in rule.needs for wanted in needed.values() for fact in wanted}
         implied = sorted({group for fact, group in self.group_of_fact.items() if fact in facts})
@@ -108,13 +108,13 @@ class Rules(toml_models.Entry):
 
     @staticmethod
     @cache
-    def load() -> Rules:
+    def load() -> AuditRules:
         """Read the shipped file once.
 
         Raises:
             InputError: the file is missing or an entry is wrong.
         """
-        return toml_models.load(Rules, FILE)
+        return toml_models.load(AuditRules, FILE)
 
 
 def _is_name(entry: str) -> bool:
@@ -140,7 +140,7 @@ class Bug:
     """
 
     case: Case
-    rule: Rule
+    rule: AuditRule
     apis: tuple[str, ...]
     conditions: tuple[str, ...]
     severity: Severity
@@ -188,7 +188,7 @@ def known_on(version: str, device: str = "cpu") -> Known:
     if not rows:
         raise InputError(f"no verdict was measured on {device}; shipped verdicts are of cpu")
     release, exact = nearest_release(version, {row["build"] for row in rows})
-    rules = Rules.load()
+    rules = AuditRules.load()
     spelled = rules.by_case()
     severity = {rule.consequence: rule.severity for rule in rules.severity}
     bank = {case.name: case for case in cases.shipped()}

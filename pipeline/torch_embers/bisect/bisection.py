@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from torch_embers.bisect.places import Place
-    from torch_embers.bisect.search import Change, History, Reply
+    from torch_embers.bisect.search import BehaviourChange, History, Reply
     from torch_embers.bisect.sessions import Session
     from torch_embers.bisect.subjects import Subject
 
@@ -133,7 +133,7 @@ def _open(place: int, found: History, versions: Sequence[str]) -> str:
     return f"{versions[place]} cannot be tested"
 
 
-def _said(change: Change, found: History, versions: Sequence[str]) -> str:
+def _said(change: BehaviourChange, found: History, versions: Sequence[str]) -> str:
     """When the bug came or went; that it went does not say that somebody fixed it."""
     last, first = versions[change.before], versions[change.after]
     came = change.kind == "broken"

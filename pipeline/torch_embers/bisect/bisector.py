@@ -22,7 +22,7 @@ from torch_embers.builds.registry import BuildError, Registry, environment_of, m
 from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
 from torch_embers.mine.git.gitrepo import Clone
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts import matrix, shipped
 from torch_embers.verdicts.executor import Executor, SweepRequest
 from torch_embers.verdicts.ledger import Ledger
@@ -98,7 +98,7 @@ class _Bisector:
         if not self.request.install and not any(place.build for place in places):
             raise BuildError("no build here: `embers builds add VERSION` adds one, --install adds what is needed")
         places, expected = _ends(places, self.request)
-        replies = known_replies(places, entries, Rules.load())
+        replies = known_replies(places, entries, AbsenceRules.load())
         decided = {place: reply for place, reply in replies.items() if reply.answer != "unknown"}
         made = self._searched(places, decided, expected)
         between = made.last_change if self.request.index else None
@@ -110,7 +110,7 @@ class _Bisector:
             self.progress.said(f"no nightlies: {error}")
             return made
 
-    def _entries(self) -> list[matrix.Entry]:
+    def _entries(self) -> list[matrix.MatrixEntry]:
         """Earlier verdicts of a case, the own ones first."""
         case = self.subject.case
         return matrix.preferred([e for e in matrix.entries(self.store) if e.case == case.name]) if case else []
@@ -128,7 +128,7 @@ class _Bisector:
     def _searched(
         self, places: Sequence[Place], known: Mapping[int, Reply], expected: Mapping[int, Answer]
     ) -> Bisection:
-        own, case, rules = thresholds.load().search, self.subject.case, Rules.load()
+        own, case, rules = thresholds.load().search, self.subject.case, AbsenceRules.load()
         if self.request.validation is not None:
             own = own.model_copy(update={"validation": self.request.validation})
         builds = BuildList(self.settings, places, self.request, self._index, self.progress)
@@ -174,7 +174,7 @@ class _Bisector:
     def _measure(self, builds: BuildList, session: Session) -> Measure:
         own, request, case = thresholds.load(), self.request, self.subject.case
         if case is not None:
-            size, rules = own.search.flaky_control_batch, Rules.load()
+            size, rules = own.search.flaky_control_batch, AbsenceRules.load()
             larger = rules.model_copy(update={"control_batch": size, "slow_control_batch": size})
             usual = Executor(self.store, self.writer, self.machine, self.progress, rules)
             for_flaky = Executor(self.store, self.writer, self.machine, self.progress, larger)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from torch_embers.oracles.signature import from_traceback
 from torch_embers.sandbox.policy import REVIEWED
 from torch_embers.sandbox.runner import Attempt
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts.verdict import SKIP, Control, Observation, decide, last_line, planned, speaks_of_script
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ExitCodeMeasure:
     ) -> None:
         self._once, self._runs = once, runs
         self._control = control if control is not None and runs > 1 else Control()
-        self._rules = Rules.load()
+        self._rules = AbsenceRules.load()
 
     def __call__(self, build: Build, /, *, fresh: bool) -> Decision:
         """Return the verdict of as many runs as the control asks for."""
@@ -109,7 +109,7 @@ def sandbox_runs(
     Raises:
         BuildError: the build is gone, or became another one.
     """
-    share = max(1, -(-len(attempts) // Rules.load().zygotes))
+    share = max(1, -(-len(attempts) // AbsenceRules.load().zygotes))
     with machine.on(build, profile) as runner:
         for at in range(0, len(attempts), share):
             runner.restart()

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from torch_embers.bisect.thresholds import SearchThresholds
     from torch_embers.builds.registry import Build
     from torch_embers.progress import Progress
-    from torch_embers.statistics.absence import Rules
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.statistics.absence import AbsenceRules
+    from torch_embers.verdicts.matrix import MatrixEntry
     from torch_embers.verdicts.verdict import ControlKind, Verdict
 
 NOT_INSTALLED = Reply("unknown", detail="not installed here", ran=False)
 
 
-def missed(control: Control, runs: int, rules: Rules) -> float:
+def missed(control: Control, runs: int, rules: AbsenceRules) -> float:
     """Probability that a bug with the hit rate of the control is missed in this many clean runs.
 
     Without a control that measures a rate it is the one that data/verdicts.toml asks for.
@@ -33,7 +33,7 @@ def missed(control: Control, runs: int, rules: Rules) -> float:
     return (1 - rate) ** runs if rate > 0 else rules.miss
 
 
-def reply_of(decision: Decision, rules: Rules, *, known: bool = False) -> Reply:
+def reply_of(decision: Decision, rules: AbsenceRules, *, known: bool = False) -> Reply:
     """What a verdict says to a search.
 
     ``not_seen`` without any build that shows the bug is a clean answer, as good as that can be; with a control that
@@ -52,7 +52,7 @@ def reply_of(decision: Decision, rules: Rules, *, known: bool = False) -> Reply:
             return Reply("unknown", decision.hits, decision.runs, 1.0, said, known)
 
 
-def pooled(batches: Sequence[Decision], rules: Rules) -> Reply:
+def pooled(batches: Sequence[Decision], rules: AbsenceRules) -> Reply:
     """What batches on one place say that were made until a hit was confirmed: a hit in two of them is.
 
     A hit that stays alone leaves the place undecided, however clean the other batches are.
@@ -69,7 +69,7 @@ def pooled(batches: Sequence[Decision], rules: Rules) -> Reply:
 # ---- earlier verdicts ----------------------------------------------------------------------------------------------
 
 
-def known_replies(places: Sequence[Place], entries: Sequence[Entry], rules: Rules) -> dict[int, Reply]:
+def known_replies(places: Sequence[Place], entries: Sequence[MatrixEntry], rules: AbsenceRules) -> dict[int, Reply]:
     """What earlier verdicts say of places; where environments differ on one build, the bug is there.
 
     Clean runs without a control say nothing where another build is known to show the bug.
@@ -126,7 +126,7 @@ class Asker:
     """
 
     def __init__(
-        self, measure: Measure, builds: BuildList, search: SearchThresholds, rules: Rules, progress: Progress
+        self, measure: Measure, builds: BuildList, search: SearchThresholds, rules: AbsenceRules, progress: Progress
     ) -> None:
         self._measure, self._builds, self._search, self._rules = measure, builds, search, rules
         self._progress = progress

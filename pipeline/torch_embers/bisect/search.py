@@ -62,7 +62,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BehaviourChange:
     """Two places with different answers between which nothing could be decided.
 
     Attributes:
@@ -98,7 +98,7 @@ class History:
     """
 
     kind: Kind
-    changes: tuple[Change, ...]
+    changes: tuple[BehaviourChange, ...]
     ranges: tuple[tuple[int, int], ...]
     confidence: float
     reason: str
@@ -281,9 +281,11 @@ class _Search:
             if any(place not in self._replies for place in range(low + 1, high)):
                 yield low, high
 
-    def _changes(self) -> list[Change]:
+    def _changes(self) -> list[BehaviourChange]:
         return [
-            Change("fixed" if self._replies[low].answer == "yes" else "broken", low, high, tuple(range(low + 1, high)))
+            BehaviourChange(
+                "fixed" if self._replies[low].answer == "yes" else "broken", low, high, tuple(range(low + 1, high))
+            )
             for low, high in self._differing()
         ]
 
@@ -297,7 +299,7 @@ class _Search:
             kind, changes, self._ranges(), confidence, reason, dict(sorted(self._replies.items())), tuple(self._steps)
         )
 
-    def _kind(self, changes: Sequence[Change], confidence: float) -> tuple[Kind, str]:
+    def _kind(self, changes: Sequence[BehaviourChange], confidence: float) -> tuple[Kind, str]:
         if not self._decided():
             return "cannot tell", "no build could be tested"
         if not self._is_said("yes") and self._said_bad:

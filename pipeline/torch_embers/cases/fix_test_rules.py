@@ -28,7 +28,7 @@ class Cut(NamedTuple):
     measured: bool = False
 
 
-class Limits(Explained):
+class FixTestLimits(Explained):
     """Sizes above which something is refused or cut."""
 
     file_chars: int = Field(gt=0)
@@ -147,11 +147,11 @@ class Doubt(Entry):
     reason: str
 
 
-class Rules(Entry):
+class FixTestRules(Entry):
     """The whole file."""
 
     version: int
-    limits: Limits
+    limits: FixTestLimits
     paths: _Paths
     reason: tuple[Reason, ...]
     refuse: tuple[Refusal, ...]
@@ -179,7 +179,7 @@ class Rules(Entry):
         return frozenset(reason.id for reason in self.reason)
 
     @model_validator(mode="after")
-    def _known_reasons(self) -> Rules:
+    def _known_reasons(self) -> FixTestRules:
         used = {rule.id for rules in (self.refuse, self.harness, self.silence, self.doubt) for rule in rules}
         if unknown := sorted(used - self.reasons):
             raise ValueError(f"{unknown[0]} is no reason")
@@ -187,10 +187,10 @@ class Rules(Entry):
 
 
 @cache
-def load() -> Rules:
+def load() -> FixTestRules:
     """Read the file.
 
     Raises:
         InputError: it is missing or an entry is wrong.
     """
-    return toml_models.load(Rules, FILE)
+    return toml_models.load(FixTestRules, FILE)

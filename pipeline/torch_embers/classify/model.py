@@ -72,7 +72,7 @@ class Cut(toml_models.Entry):
     measured: tuple[Measured, ...]
 
 
-class Question(toml_models.Entry):
+class TrainedQuestion(toml_models.Entry):
     """One question, without its weights."""
 
     classes: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -93,7 +93,7 @@ class About(toml_models.Entry):
     taxonomy: str
     """Digest of the taxonomy."""
     weights_sha256: str
-    questions: Annotated[dict[str, Question], Field(min_length=1)]
+    questions: Annotated[dict[str, TrainedQuestion], Field(min_length=1)]
     """By name; their columns stand in ``weights.npz`` in this order."""
     cuts: tuple[Cut, ...]
     title_terms: tuple[str, ...]

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 from torch_embers import resources
 from torch_embers.classify.cleaning import rules
 from torch_embers.classify.cleaning.blocks import blocks, cut, printable, without_comments
-from torch_embers.classify.cleaning.reading import Reading
-from torch_embers.classify.cleaning.rules import Rules
+from torch_embers.classify.cleaning.reading import TextReading
+from torch_embers.classify.cleaning.rules import CleaningRules
 
 RULES_VERSION = 2
 """Raised whenever the code of this file or of ``cleaning/`` changes a text: all items are then read again."""
@@ -29,7 +29,7 @@ _ERROR = re.compile(
 _TAG = re.compile(r"[\s:-]*[\[【]([^\[\]【】\n]+)[\]】]")
 
 
-class Cleaner(Rules):
+class Cleaner(CleaningRules):
     """The compiled rules with what they do to a text; ``Cleaner.load()`` gives the shipped ones."""
 
     @staticmethod
@@ -47,7 +47,7 @@ class Cleaner(Rules):
         text = without_comments(printable(text)) if not self.whole.match(text) else ""
         if not text.strip():
             return ""
-        reading = Reading(self, reply=reply)
+        reading = TextReading(self, reply=reply)
         for code, lines in blocks(text.split("\n"), self.headings):
             reading.block(lines, code=code)
         return self.tidy(self.within_lines("\n".join(reading.out)))
@@ -119,7 +119,7 @@ def read(title: str, body: str | None) -> ItemText:
         return ItemText(title_text(title), "", ())
     limits = cleaner.limits
     text = without_comments(printable(body[: limits.thread_chars]))
-    reading = Reading(cleaner, reply=False)
+    reading = TextReading(cleaner, reply=False)
     for code, lines in blocks(text.split("\n"), cleaner.headings):
         if not code:
             reading.block(lines, code=False)

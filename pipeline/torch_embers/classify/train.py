@@ -22,7 +22,16 @@ from torch_embers.classify import confidence
 from torch_embers.classify.examples import BODIES, CHOSEN, examples
 from torch_embers.classify.features import Features
 from torch_embers.classify.labels.weak import EXECUTION, Labeller
-from torch_embers.classify.model import FORMAT, About, Classifier, Question, digest, of_parts, softmax, weight_bytes
+from torch_embers.classify.model import (
+    FORMAT,
+    About,
+    Classifier,
+    TrainedQuestion,
+    digest,
+    of_parts,
+    softmax,
+    weight_bytes,
+)
 from torch_embers.classify.questions import questions
 from torch_embers.errors import InputError
 from torch_embers.statistics.splits import join_groups, linked_groups, near_duplicates
@@ -222,7 +231,7 @@ def assembled(
         taxonomy=Taxonomy.load().digest,
         weights_sha256="",
         questions={
-            one.question.name: Question(
+            one.question.name: TrainedQuestion(
                 classes=one.classes,
                 temperature=round(one.temperature, 4),
                 trained_on=dict(sorted(Counter(one.truth).items())),

@@ -19,7 +19,7 @@ from torch_embers.views.script_text import changes, command
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
     from torch_embers.views.item_report import ItemReport
 
 ORIGINS = {
@@ -82,7 +82,7 @@ def print_item(report: ItemReport) -> None:
     print_page(page)
 
 
-def _verdicts(entries: Sequence[Entry]) -> Iterator[str]:
+def _verdicts(entries: Sequence[MatrixEntry]) -> Iterator[str]:
     """Of a case: neighbouring builds with one verdict in one line, and where they ran; own runs before shipped ones."""
     for _, of_origin in groupby(entries, key=lambda entry: entry.provenance):
         shown = list(of_origin)

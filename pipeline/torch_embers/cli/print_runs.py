@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.run.cases import Reached, RunSummary
     from torch_embers.run.oracles import Watched
     from torch_embers.run.report_scripts import Summary
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
 
 STYLES = {
     "occurs": ("X", "bold red"),
@@ -133,12 +133,12 @@ def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "none"
 
 
-def print_matrix(verdicts: Sequence[Entry]) -> None:
+def print_matrix(verdicts: Sequence[MatrixEntry]) -> None:
     """Print case x build, one mark per verdict; where the terminal is narrow, some builds at a time."""
     out = stdout()
     builds = builds_of(verdicts)
     mixed = len({e.provenance for e in verdicts}) > 1
-    cells: dict[tuple[str, str, str], list[Entry]] = {}
+    cells: dict[tuple[str, str, str], list[MatrixEntry]] = {}
     for entry in verdicts:
         cells.setdefault((entry.case, entry.provenance, entry.build), []).append(entry)
     lines = sorted({(e.case, e.provenance) for e in verdicts})
@@ -162,7 +162,7 @@ def print_matrix(verdicts: Sequence[Entry]) -> None:
     out.print(f"{len(changes(verdicts))} of {len({e.case for e in verdicts})} cases change between two builds")
 
 
-def print_not_added(former: Sequence[Entry]) -> None:
+def print_not_added(former: Sequence[MatrixEntry]) -> None:
     """Print, beside the results, how many verdicts of a former text of their case were not added to a file."""
     if former:
         names = " ".join(sorted({entry.case for entry in former}))
@@ -172,7 +172,7 @@ def print_not_added(former: Sequence[Entry]) -> None:
         stderr().print(plain(text), soft_wrap=True)
 
 
-def _mark(entries: Sequence[Entry]) -> Text:
+def _mark(entries: Sequence[MatrixEntry]) -> Text:
     """The mark of a case on a build, whose environments are one answer."""
     if not entries:
         return Text(" ")

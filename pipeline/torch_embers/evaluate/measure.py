@@ -55,7 +55,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class LearnerComparison:
     """What was compared, on what, and the scores."""
 
     task: str
@@ -76,7 +76,7 @@ class LearnerAnswers:
     sure: NDArray[np.float64]
 
 
-def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[Comparison]:
+def on_gold(store: Store, schemes: Sequence[str], progress: Progress) -> list[LearnerComparison]:
     """Compare the learners on the labelled items of a database and the drawn ones, by how the items were drawn.
 
     Raises:
@@ -130,11 +130,13 @@ def out_of_fold(
 
 def report(
     task: str, sample: str, labels: Sequence[str], groups: Sequence[int], answers: Iterable[LearnerAnswers]
-) -> Comparison:
+) -> LearnerComparison:
     """Score answers to the same texts."""
     truth, together, given = list(labels), list(groups), list(answers)
     scores = [_score(truth, together, one, given[-1] if one is not given[-1] else None) for one in given]
-    return Comparison(task, sample, len(truth), len(set(together)), dict(Counter(truth).most_common()), tuple(scores))
+    return LearnerComparison(
+        task, sample, len(truth), len(set(together)), dict(Counter(truth).most_common()), tuple(scores)
+    )
 
 
 def _score(truth: list[str], groups: list[int], one: LearnerAnswers, last: LearnerAnswers | None) -> Score:
@@ -152,7 +154,7 @@ def _score(truth: list[str], groups: list[int], one: LearnerAnswers, last: Learn
     )
 
 
-def write_json(reports: Sequence[Comparison], path: Path) -> None:
+def write_json(reports: Sequence[LearnerComparison], path: Path) -> None:
     """Write everything as JSON, one line a report, to four places: more than a score of some hundred texts has.
 
     Raises:
@@ -163,7 +165,7 @@ def write_json(reports: Sequence[Comparison], path: Path) -> None:
     folders.write(path, ('{"reports": [\n' + ",\n".join(rounded) + "\n]}\n").encode())
 
 
-def print_reports(reports: Sequence[Comparison]) -> None:
+def print_reports(reports: Sequence[LearnerComparison]) -> None:
     """Print a table per scheme and sample."""
     out = stdout()
     for one in reports:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.extract import rules, sessions
-from torch_embers.extract.script import Change
+from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import looks_like_program, python_at_start, try_parse
 from torch_embers.link.markdown import blank_comments, fence
 
@@ -56,7 +56,7 @@ class Block:
     heading: str
     before: str
     code: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScriptChange, ...] = ()
     error: str = ""
     rest: str = ""
 
@@ -194,7 +194,7 @@ def _read(whole: str, number: int, tag: str, place: tuple[str, str]) -> Iterator
     parsed = python_at_start(head)
     if parsed.code:
         output = "\n".join([parsed.rest, shown]).strip("\n")
-        taken = (Change(0, output[:200], "", "An output below the code is taken off."),) if output else ()
+        taken = (ScriptChange(0, output[:200], "", "An output below the code is taken off."),) if output else ()
         is_prose = tag == "bare"
         changes = (*parsed.changes, *taken)
         yield Block(number, "python", *place, parsed.code, changes, rest="" if is_prose else output)

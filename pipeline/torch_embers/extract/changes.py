@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.extract import rules
 from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
-from torch_embers.extract.script import Change
+from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import parse, try_parse
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Draft:
 
     text: str
     tree: ast.Module
-    changes: list[Change]
+    changes: list[ScriptChange]
 
     def known(self) -> dict[str, str]:
         """Full name by bound name, with the usual names of modules that are not imported yet."""
@@ -67,7 +67,7 @@ class Draft:
             end = starts[(one.node.end_lineno or 0) - 1] + (one.node.end_col_offset or 0)
             spans.append((starts[from_line - 1] + from_column, end, one))
         parts: list[bytes] = []
-        changes: list[Change] = []
+        changes: list[ScriptChange] = []
         done = 0
         for begin, end, one in sorted(spans, key=lambda span: (span[0], -span[1])):
             if begin < done:  # within a part that is replaced already
@@ -77,7 +77,7 @@ class Draft:
             parts += [raw[done:begin], after.encode("utf-8", "surrogatepass")]
             done = end
             line = raw.count(b"\n", 0, begin) + 1
-            changes.append(Change(line, before[:400], one.after[:400], one.reason))
+            changes.append(ScriptChange(line, before[:400], one.after[:400], one.reason))
         text = b"".join([*parts, raw[done:]]).decode("utf-8", "surrogatepass")
         if changes and (tree := try_parse(text)) is not None:
             self.text, self.tree = text, tree
@@ -95,7 +95,7 @@ class Draft:
         self.text = "\n".join([*kept[:place], *(line for line, _ in lines), *kept[place:]])
         self.tree = parse(self.text)
         moved = [replace(c, line=c.line + len(lines)) if c.line > place else c for c in self.changes]
-        added = [Change(place + number, "", line, reason) for number, (line, reason) in enumerate(lines, 1)]
+        added = [ScriptChange(place + number, "", line, reason) for number, (line, reason) in enumerate(lines, 1)]
         self.changes = [*added, *moved]
 
 
@@ -282,7 +282,7 @@ def call_definitions(draft: Draft) -> bool:
         draft.text.rstrip("\n") + "\n" * (number - draft.text.rstrip("\n").count("\n") - 1) + "\n".join(lines) + "\n"
     )
     draft.tree = parse(draft.text)
-    draft.changes.append(Change(number, "", "\n".join(lines), "The report only defines it."))
+    draft.changes.append(ScriptChange(number, "", "\n".join(lines), "The report only defines it."))
     return True
 
 

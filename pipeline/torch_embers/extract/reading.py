@@ -15,7 +15,7 @@ from torch_embers.extract.blocks import blocks
 from torch_embers.extract.command import ONE_PROCESS, command_of
 from torch_embers.extract.names import aliases, bound, dotted, nodes, too_early, undefined
 from torch_embers.extract.needs import needs
-from torch_embers.extract.script import Change, Script
+from torch_embers.extract.script import Script, ScriptChange
 from torch_embers.extract.syntax import try_parse
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _joined(parts: Sequence[_Part]) -> changes.Draft | None:
         text += part.block.code.rstrip("\n") + "\n"
     if len(parts) > 1:
         lines = ", ".join(str(part.block.line) for part in parts)
-        made.insert(0, Change(0, "", "", f"Blocks that use each other's names are joined: lines {lines}."))
+        made.insert(0, ScriptChange(0, "", "", f"Blocks that use each other's names are joined: lines {lines}."))
     tree = try_parse(text)
     return changes.Draft(text, tree, made) if tree is not None else None
 

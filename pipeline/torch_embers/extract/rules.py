@@ -79,7 +79,7 @@ class _Refused(Explained):
     writers: frozenset[str]
 
 
-class Rules(Entry):
+class ExtractRules(Entry):
     """The whole file."""
 
     limits: _Limits
@@ -109,13 +109,13 @@ class Rules(Entry):
 
 
 @cache
-def load() -> Rules:
+def load() -> ExtractRules:
     """Read and compile the shipped rules.
 
     Raises:
         InputError: the file is missing, or an entry is wrong.
     """
-    return toml_models.load(Rules, FILE)
+    return toml_models.load(ExtractRules, FILE)
 
 
 @cache

@@ -23,7 +23,7 @@ class ReportText:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ScriptChange:
     """What differs from the text of the report.
 
     Attributes:
@@ -52,7 +52,7 @@ class Script:
     """
 
     code: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScriptChange, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     device: str = ""
     found_in: str = "body"
@@ -81,6 +81,6 @@ def from_row(row: Mapping[str, Any]) -> Script | NoScript:
     """What a row of the table ``scripts`` holds."""
     if row["code"] is None:
         return NoScript(row["reason"] or "", row["detail"] or "")
-    changes = tuple(Change(**change) for change in json.loads(row["changes"] or "[]"))
+    changes = tuple(ScriptChange(**change) for change in json.loads(row["changes"] or "[]"))
     environment = json.loads(row["environment"] or "{}")
     return Script(row["code"], changes, environment, row["device"] or "", row["found_in"] or "")

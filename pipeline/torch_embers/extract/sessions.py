@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.extract import rules
-from torch_embers.extract.script import Change
+from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import python_at_start, try_parse
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ def _chunk(code: Sequence[str], output: Sequence[str]) -> Chunk:
     return Chunk(textwrap.dedent("\n".join(code)).rstrip(), "\n".join(output).strip("\n"))
 
 
-def program(session: Sequence[Chunk]) -> tuple[str, tuple[Change, ...]]:
+def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
     """The script that a session is: values that it showed are printed, slips are left out.
 
     A session goes on after an error, a script does not: a statement that ended in a slip (NameError, SyntaxError ...)
     is left out where others follow.
     """
     lines: list[str] = []
-    changes = [Change(0, "", "", "Prompts and outputs of a session are taken off.")]
+    changes = [ScriptChange(0, "", "", "Prompts and outputs of a session are taken off.")]
     for place, chunk in enumerate(session):
         number = len(lines) + 1
         tree = try_parse(chunk.code + "\n")
@@ -90,11 +90,15 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[Change, ...]]:
         error = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2].strip()
         if tree is None or (error in rules.load().output.slips and place + 1 < len(session)):
             if chunk.code.strip():
-                changes.append(Change(number, chunk.code[:400], "", "It failed by a slip, and the session goes on."))
+                changes.append(
+                    ScriptChange(number, chunk.code[:400], "", "It failed by a slip, and the session goes on.")
+                )
             continue
         if chunk.output.strip() and "Traceback (most recent" not in chunk.output and _is_value(tree):
             shown = f"print({code.strip().rstrip(';')})"
-            changes.append(Change(number, code[:400], shown[:400], "A session shows values, a script prints them."))
+            changes.append(
+                ScriptChange(number, code[:400], shown[:400], "A session shows values, a script prints them.")
+            )
             code = shown
         lines.extend(code.split("\n"))
     return "\n".join(lines) + "\n", tuple(changes)

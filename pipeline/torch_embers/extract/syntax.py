@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch_embers.extract import rules
 from torch_embers.extract.names import dotted
-from torch_embers.extract.script import Change
+from torch_embers.extract.script import ScriptChange
 
 _PLAIN = str.maketrans(
     {
@@ -45,7 +45,7 @@ class Parsed(NamedTuple):
 
     code: str
     rest: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[ScriptChange, ...] = ()
     error: str = ""
 
 
@@ -100,11 +100,11 @@ def python_at_start(text: str, *, whole: bool = False) -> Parsed:
         The program and what follows it; no code where the block does not begin with a program.
     """
     text = text.strip("\n").rstrip() + "\n"
-    changes: list[Change] = []
+    changes: list[ScriptChange] = []
     if try_parse(text) is None:
         plain = textwrap.dedent(text.translate(_PLAIN).expandtabs(4))
         if plain != text:
-            changes.append(Change(0, "", "", "Blanks, quotes and indentation as Python knows them."))
+            changes.append(ScriptChange(0, "", "", "Blanks, quotes and indentation as Python knows them."))
             text = plain
     lines = text.split("\n")
     stop = SyntaxError()
@@ -138,7 +138,7 @@ def _statement_start(lines: list[str], at: int) -> int:
     return at
 
 
-def _mend(lines: list[str], at: int, changes: list[Change]) -> bool:
+def _mend(lines: list[str], at: int, changes: list[ScriptChange]) -> bool:
     """Notebook commands go, the print statement becomes a call."""
     line = lines[at]
     if len(line) > rules.load().limits.line_chars:
@@ -154,7 +154,7 @@ def _mend(lines: list[str], at: int, changes: list[Change]) -> bool:
         reason = "The print statement of Python 2."
     else:
         return False
-    changes.append(Change(at + 1, line, lines[at], reason))
+    changes.append(ScriptChange(at + 1, line, lines[at], reason))
     return True
 
 

@@ -16,7 +16,7 @@ from torch_embers.fixtests.first_release import EXACT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.cases.fix_test_rules import FixTestRules
     from torch_embers.fixtests.first_release import Evidence
 
 Said = Literal["failed", "passed", "nothing"]
@@ -113,7 +113,7 @@ def _silent(failing: Trial | None, ordered: Sequence[Trial]) -> TestClass:
     return TestClass("unusable", silent[-1].reason, silent[-1].detail) if silent else TestClass("unusable", "not_run")
 
 
-def reason_of(detail: str, rules: Rules) -> str:
+def reason_of(detail: str, rules: FixTestRules) -> str:
     """The reason of a run that says nothing, from its detail.
 
     Args:

@@ -16,7 +16,7 @@ from torch_embers.fixtests.test_file import Function, Import, called, given_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.cases.fix_test_rules import FixTestRules
     from torch_embers.fixtests.test_file import ParsedFile
 
 _FIXTURES = frozenset(
@@ -52,7 +52,7 @@ class Closure:
         RefusedError: the test uses what no standalone script can have.
     """
 
-    def __init__(self, file: ParsedFile, owner: str, test: str, rules: Rules) -> None:
+    def __init__(self, file: ParsedFile, owner: str, test: str, rules: FixTestRules) -> None:
         self.places: set[int] = set()
         self.imported: dict[int, set[str]] = {}
         self.members: dict[str, list[ast.stmt]] = {}

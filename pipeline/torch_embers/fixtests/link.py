@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.cases.case import Case
-    from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.cases.fix_test_rules import FixTestRules
     from torch_embers.fixtests.fix_commits import FixCommit
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
@@ -132,7 +132,7 @@ def _is_known_as(commit: FixCommit, releases: FirstReleases) -> list[object]:
 
 
 def _tests(
-    clone: Clone, todo: Sequence[FixCommit], rules: Rules, jobs: int
+    clone: Clone, todo: Sequence[FixCommit], rules: FixTestRules, jobs: int
 ) -> Iterator[list[tuple[FixCommit, list[TestFound]]]]:
     """What became of the tests of commits, batch by batch.
 
@@ -165,7 +165,7 @@ def files_of(commit: FixCommit, texts: Iterator[tuple[str, bytes | None]]) -> tu
     return tuple(found)
 
 
-def _refused(commit: FixCommit, rules: Rules) -> TestFound | None:
+def _refused(commit: FixCommit, rules: FixTestRules) -> TestFound | None:
     """Why a commit need not be read."""
     if commit.is_reverted:
         return TestFound("", reason="reverted")
@@ -181,7 +181,7 @@ def _write(
     repo: str,
     found: Sequence[tuple[FixCommit, Sequence[TestFound]]],
     releases: FirstReleases,
-    rules: Rules,
+    rules: FixTestRules,
 ) -> None:
     moment = now_utc()
     cases: list[Case] = []

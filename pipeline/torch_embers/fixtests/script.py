@@ -19,7 +19,7 @@ from torch_embers.fixtests.test_file import UNREADABLE, Import, called, first_li
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.cases.fix_test_rules import FixTestRules
     from torch_embers.fixtests.test_file import ParsedFile
 
 _SUBMODULES = """\
@@ -54,7 +54,7 @@ _IMPORTS = re.compile(r"(?:try:\s+)?(?:from|import) ")
 _VALUES = {"decorator": "_embers_mark", "false": "False", "object": "object"}
 
 
-def make_script(file: ParsedFile, owner: str, test: str, rules: Rules) -> str:
+def make_script(file: ParsedFile, owner: str, test: str, rules: FixTestRules) -> str:
     """Cut one test out of its file.
 
     Args:
@@ -122,7 +122,7 @@ def _class(file: ParsedFile, name: str, members: Sequence[ast.stmt]) -> str:
     return textwrap.dedent("\n\n".join(["\n".join(head), *(kept or [" " * (node.col_offset + 4) + "pass"])]))
 
 
-def _imports(node: Import, wanted: set[str], rules: Rules) -> Iterator[str]:
+def _imports(node: Import, wanted: set[str], rules: FixTestRules) -> Iterator[str]:
     """The import of each name that is needed, as builds have it."""
     source = node.module or "" if isinstance(node, ast.ImportFrom) else None
     for alias in node.names:
@@ -134,7 +134,7 @@ def _imports(node: Import, wanted: set[str], rules: Rules) -> Iterator[str]:
             yield _import(alias, source, module, rules)
 
 
-def _import(alias: ast.alias, source: str | None, module: str, rules: Rules) -> str:
+def _import(alias: ast.alias, source: str | None, module: str, rules: FixTestRules) -> str:
     """An import of one name; where it is one of the build, its failure matters only where the name is used."""
     given = alias.asname or alias.name
     lacks = f"{given} = _embers_lacks({given!r})"
@@ -152,7 +152,7 @@ def _import(alias: ast.alias, source: str | None, module: str, rules: Rules) -> 
     return _TRY.format(text, lacks) if _top(module) in rules.imports.of_builds else text
 
 
-def _moved(module: str, name: str | None, rules: Rules) -> str:
+def _moved(module: str, name: str | None, rules: FixTestRules) -> str:
     """Where builds have what stood in this module."""
     fitting = (rule for rule in rules.moved if rule.source == module and (not rule.names or name in rule.names))
     return next((rule.target for rule in fitting), module)

@@ -15,7 +15,7 @@ from torch_embers.fixtests.test_file import UNREADABLE, ParsedFile, changed_test
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.cases.fix_test_rules import Rules
+    from torch_embers.cases.fix_test_rules import FixTestRules
     from torch_embers.fixtests.test_file import ChangedTest
 
 ANY_FAILURE = ("assertion", "exception", "signal")
@@ -60,7 +60,7 @@ class TestFound:
     detail: str = ""
 
 
-def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFound]:
+def scripts_of_commit(files: Sequence[FileOfTests], rules: FixTestRules) -> list[TestFound]:
     """The tests that a commit adds or changes, each with its script or a reason.
 
     A test that moved, also from another file or under another name, is no new one. A file without a changed test counts
@@ -94,7 +94,7 @@ def scripts_of_commit(files: Sequence[FileOfTests], rules: Rules) -> list[TestFo
     return found + [_script(*entry, rules) for entry in tests]
 
 
-def _parsed(file: FileOfTests, rules: Rules) -> tuple[ParsedFile | None, ParsedFile]:
+def _parsed(file: FileOfTests, rules: FixTestRules) -> tuple[ParsedFile | None, ParsedFile]:
     """The file in the parent, None where it is new or does not parse, and in the commit; a deleted one is empty there.
 
     Raises:
@@ -113,7 +113,9 @@ def _parsed(file: FileOfTests, rules: Rules) -> tuple[ParsedFile | None, ParsedF
     return before, read(content)
 
 
-def _script(path: str, before: ParsedFile | None, after: ParsedFile, test: ChangedTest, rules: Rules) -> TestFound:
+def _script(
+    path: str, before: ParsedFile | None, after: ParsedFile, test: ChangedTest, rules: FixTestRules
+) -> TestFound:
     key, old = (test.owner, test.name), None
     if before and test.change == "changed":
         old = before.method(before.tests[key])

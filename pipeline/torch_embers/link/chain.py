@@ -58,7 +58,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ChainFacts:
     """What is known of a node for printing; empty where unknown."""
 
     title: str = ""
@@ -75,7 +75,7 @@ class Tree:
     """A node of the printed tree with the edge by which it was reached."""
 
     node: Node
-    facts: Facts
+    facts: ChainFacts
     words: str = ""
     """How the node above relates to this one: ``reverted by``; empty at the root."""
     evidence: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class _Edge(NamedTuple):
     forward: bool
 
 
-def chain(start: Node, links: Iterable[Link], facts: Mapping[Node, Facts] | None = None) -> Tree:
+def chain(start: Node, links: Iterable[Link], facts: Mapping[Node, ChainFacts] | None = None) -> Tree:
     """Build the tree of everything that strong relations connect with ``start``.
 
     Args:
@@ -166,10 +166,10 @@ class _Graph:
 class _Growth:
     """A tree while nodes are attached to it."""
 
-    def __init__(self, graph: _Graph, start: Node, facts: Mapping[Node, Facts]) -> None:
+    def __init__(self, graph: _Graph, start: Node, facts: Mapping[Node, ChainFacts]) -> None:
         self._graph = graph
         self._facts = facts
-        self._root = Tree(start, facts.get(start, Facts()))
+        self._root = Tree(start, facts.get(start, ChainFacts()))
         self._trees = {start: self._root}
         self._shown: set[tuple[Node, Node]] = set()
 
@@ -202,7 +202,7 @@ class _Growth:
             self._root.cut += 1
             return []
         words = edge.relation.forward if edge.forward else edge.relation.backward
-        child = Tree(other, self._facts.get(other, Facts()), words, edge.evidence, repeated)
+        child = Tree(other, self._facts.get(other, ChainFacts()), words, edge.evidence, repeated)
         tree.children.append(child)
         return [] if repeated else [self._trees.setdefault(other, child)]
 
@@ -260,7 +260,7 @@ def _line(tree: Tree, home: str) -> str:
     return f"{tree.words} {tree.node.name(home)}{about} [{', '.join(tree.evidence)}]{address}"
 
 
-def _about(facts: Facts) -> str:
+def _about(facts: ChainFacts) -> str:
     title = printable(facts.title)
     parts = [part for part in (facts.kind, facts.state, facts.date) if part]
     return (f" {title}" if title else "") + (f" ({', '.join(parts)})" if parts else "")

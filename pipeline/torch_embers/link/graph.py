@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
 from torch_embers.link import relations
-from torch_embers.link.chain import IDENTITY, STRONG, Facts, Link, Node, Tree, chain
+from torch_embers.link.chain import IDENTITY, STRONG, ChainFacts, Link, Node, Tree, chain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -62,7 +62,7 @@ def chain_of(store: Store, repo: str, number: int) -> Tree:
     return chain(start, links, facts)
 
 
-def around(connection: duckdb.DuckDBPyConnection, start: Node) -> tuple[list[Link], dict[Node, Facts]]:
+def around(connection: duckdb.DuckDBPyConnection, start: Node) -> tuple[list[Link], dict[Node, ChainFacts]]:
     """Links and facts of everything that a chain from ``start`` can show.
 
     Strong links are followed round by round; then the mentions of these nodes, and strong links from there.
@@ -75,7 +75,7 @@ def around(connection: duckdb.DuckDBPyConnection, start: Node) -> tuple[list[Lin
     links |= mentioned
     _close(connection, _ends(mentioned), connected, strong, links)
     rows = connection.execute(_FACTS, _frontier({start} | _ends(links))).fetchall()
-    facts = {Node(repo, number, sha): Facts(*(text or "" for text in texts)) for repo, number, sha, *texts in rows}
+    facts = {Node(repo, number, sha): ChainFacts(*(text or "" for text in texts)) for repo, number, sha, *texts in rows}
     return sorted(links), facts
 
 

@@ -19,7 +19,7 @@ from torch_embers.link.relations import COMMIT, KINDS, MENTIONS, TARGET, Kind, c
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_embers.link.relations import Block, Ignore, Rule, Rulebook
+    from torch_embers.link.relations import Block, Ignore, RelationRule, Rulebook
 
 SNIPPET = 160
 SNIPPET_BEFORE = 100
@@ -303,7 +303,7 @@ class _Reading:
             return 0
         return (self._text.find("\n", start) + 1) or len(self._text)
 
-    def _rule(self, rule: Rule) -> Iterator[_Finding]:
+    def _rule(self, rule: RelationRule) -> Iterator[_Finding]:
         for match in rule.pattern.finditer(self._text):
             before = self._text[max(0, match.start() - GUARD_WINDOW) : match.start()]
             if any(guard.search(before) for guard in rule.unless):

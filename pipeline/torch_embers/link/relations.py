@@ -122,7 +122,7 @@ class Relation(Entry):
     meaning: str
 
 
-class Rule(Entry):
+class RelationRule(Entry):
     """A phrase that states a relation."""
 
     id: str
@@ -164,7 +164,7 @@ class Block(Entry):
     reason: str
 
 
-class Limits(Entry):
+class RelationLimits(Entry):
     """What one text may cost."""
 
     text_chars: int
@@ -174,11 +174,11 @@ class Limits(Entry):
 class Rulebook(Entry):
     """Everything in ``data/relations.toml``."""
 
-    limits: Limits
+    limits: RelationLimits
     fragments: Mapping[str, str] = Field(default_factory=dict)
     guards: Mapping[str, str] = Field(default_factory=dict)
     relation: tuple[Relation, ...]
-    rules: tuple[Rule, ...] = Field(alias="rule")
+    rules: tuple[RelationRule, ...] = Field(alias="rule")
     ignores: tuple[Ignore, ...] = Field((), alias="ignore")
     blocks: tuple[Block, ...] = Field((), alias="block")
 

@@ -69,7 +69,7 @@ class Read(NamedTuple):
     commits: int = 0
 
 
-class Reading:
+class FileReading:
     """What stands in a file, read into a database in memory: the one that is mined may not open other files."""
 
     def __init__(self, source: str, origin: str) -> None:
@@ -143,14 +143,14 @@ def suffix_of(path: Path) -> str:
     return suffix
 
 
-def records(repo: str, path: Path) -> Reading:
+def records(repo: str, path: Path) -> FileReading:
     """Read a file of records.
 
     Raises:
         InputError: the file cannot be read to its end, is of no known form, or has not one record of a known shape.
     """
     suffix = suffix_of(path)
-    reading = Reading("jsonl", path.name)
+    reading = FileReading("jsonl", path.name)
     if suffix in LINES:
         _load_lines(reading.connection, path, None)
     else:
@@ -164,7 +164,7 @@ def records(repo: str, path: Path) -> Reading:
     return reading
 
 
-def hour(repo: str, path: Path | str, since: str | None = None, until: str | None = None) -> Reading:
+def hour(repo: str, path: Path | str, since: str | None = None, until: str | None = None) -> FileReading:
     """Read what an hour of GH Archive, of any year from 2011 on, says of a repository.
 
     Args:
@@ -177,7 +177,7 @@ def hour(repo: str, path: Path | str, since: str | None = None, until: str | Non
         InputError: the file cannot be read to its end.
     """
     name = path.name if isinstance(path, Path) else path.partition("?")[0].rpartition("/")[2]
-    reading = Reading("archive", name)
+    reading = FileReading("archive", name)
     _load_lines(reading.connection, path, repo.lower())
     _stage(reading, repo, since, until)
     return reading
@@ -269,7 +269,7 @@ def _load(connection: duckdb.DuckDBPyConnection, name: str, statement: duckdb.St
         raise InputError(f"{name}: cannot be read to its end ({reason[:160]})") from error
 
 
-def _stage(reading: Reading, repo: str, since: str | None = None, until: str | None = None) -> None:
+def _stage(reading: FileReading, repo: str, since: str | None = None, until: str | None = None) -> None:
     """Bring the table ``records`` into ``came`` and ``rejected``."""
     connection = reading.connection
     _mend(connection)
@@ -305,7 +305,7 @@ def _mend(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _convert(reading: Reading) -> list[dict[str, Any]]:
+def _convert(reading: FileReading) -> list[dict[str, Any]]:
     """Turn records of published datasets into objects of REST's form; returns those without a number."""
     known = {f"dataset:{shape.id}": shape for shape in datasets.shapes()}
     rows = reading.connection.execute(
@@ -332,7 +332,7 @@ def _convert(reading: Reading) -> list[dict[str, Any]]:
     return wrong
 
 
-def _read_commits(reading: Reading) -> Iterator[dict[str, Any]]:
+def _read_commits(reading: FileReading) -> Iterator[dict[str, Any]]:
     """Read the commits of a file; yields those that are none."""
     query = "SELECT place, repo, object FROM staged WHERE shape = 'commit' ORDER BY nth"
     for place, repo, text in reading.connection.execute(query).fetchall():

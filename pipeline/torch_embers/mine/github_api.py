@@ -85,7 +85,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A good answer."""
 
     data: Any
@@ -213,7 +213,7 @@ class GitHubApi:
 
     # -- requests ---------------------------------------------------------------------------------------------
 
-    def get(self, address: str, parameters: Json | None = None) -> Answer:
+    def get(self, address: str, parameters: Json | None = None) -> HttpAnswer:
         """GET a path ("/repos/o/r") or a full address of the same server.
 
         Raises:
@@ -221,12 +221,12 @@ class GitHubApi:
             SourceError: it is refused.
         """
 
-        def read(headers: Mapping[str, Any], data: Any, at: datetime) -> Answer:
+        def read(headers: Mapping[str, Any], data: Any, at: datetime) -> HttpAnswer:
             links = requests.utils.parse_header_links(str(headers.get("link") or ""))
             onward = next((link["url"] for link in links if link.get("rel") == "next"), None)
             if onward and urlsplit(onward).netloc != urlsplit(self.api_url).netloc:  # PyGithub may send the token there
                 raise UnansweredError("the next page lies on another server")
-            return Answer(data, at, next=onward)
+            return HttpAnswer(data, at, next=onward)
 
         return self._retried(_Request("GET", address, parameters), read)
 
@@ -235,10 +235,10 @@ class GitHubApi:
         text: str,
         variables: Json,
         *,
-        check: Callable[[Answer], str | None],
+        check: Callable[[HttpAnswer], str | None],
         retries: int | None = None,
         within_budget: bool = True,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """POST a GraphQL query; errors of single parts are left to the reader.
 
         Args:
@@ -251,10 +251,10 @@ class GitHubApi:
         Raises: as ``get``; CursorRefusedError, UnknownFieldError
         """
 
-        def read(_headers: Mapping[str, Any], body: Any, at: datetime) -> Answer:
+        def read(_headers: Mapping[str, Any], body: Any, at: datetime) -> HttpAnswer:
             data, listed = (body.get("data"), body.get("errors")) if isinstance(body, dict) else (None, None)
             problems = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-            answer = Answer(data, at, tuple(problems))
+            answer = HttpAnswer(data, at, tuple(problems))
             _raise_refused(answer)
             if not isinstance(data, dict):
                 raise UnansweredError(str(problems[0].get("message")) if problems else "no data in the answer")
@@ -270,7 +270,7 @@ class GitHubApi:
 
     def _retried(
         self, request: _Request, read: _Read, retries: int | None = None, *, within_budget: bool = True
-    ) -> Answer:
+    ) -> HttpAnswer:
         most = self.patience.retries if retries is None else min(retries, self.patience.retries)
         attempt = free = 0
         while True:
@@ -279,7 +279,7 @@ class GitHubApi:
                 raise BudgetError(f"the budget of {self.budget} requests is used up")
             self.requests += 1
             result = self._once(token, request, read)
-            if isinstance(result, Answer):
+            if isinstance(result, HttpAnswer):
                 return result
             if result.is_free and free < self.patience.retries + len(self._tokens):
                 free += 1
@@ -294,7 +294,7 @@ class GitHubApi:
             limit = result.seconds or self.patience.secondary_wait * attempt
             self._wait(limit if result.is_limit else growing, f"{request.name}: {reason}")
 
-    def _once(self, token: _Token, request: _Request, read: _Read) -> Answer | _Again:
+    def _once(self, token: _Token, request: _Request, read: _Read) -> HttpAnswer | _Again:
         """Send once: the answer, or why it is sent again."""
         try:
             headers, data = token.requester.requestJsonAndCheck(
@@ -409,7 +409,7 @@ class _Again:
     """PyGithub has tried often enough."""
 
 
-_Read = Callable[[Mapping[str, Any], Any, datetime], Answer]
+_Read = Callable[[Mapping[str, Any], Any, datetime], HttpAnswer]
 
 
 class _SpentError(Exception):
@@ -420,7 +420,7 @@ class _SecondaryError(Exception):
     """Too many requests in a short time; the answer came with HTTP 200."""
 
 
-def _raise_refused(answer: Answer) -> None:
+def _raise_refused(answer: HttpAnswer) -> None:
     """Raise for errors that concern a whole GraphQL query."""
     for problem in answer.problems:
         message, kind = str(problem.get("message")), problem.get("type")

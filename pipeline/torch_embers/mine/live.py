@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.mine.github_api import Answer, GitHubApi
+    from torch_embers.mine.github_api import GitHubApi, HttpAnswer
     from torch_embers.progress import Progress
 
     Transaction = Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]
@@ -490,7 +490,7 @@ class _Mine:
 
     def _by_rest(
         self, address: str, is_good: Callable[[Any], bool], parameters: dict[str, Any] | None = None
-    ) -> Answer:
+    ) -> HttpAnswer:
         """GET; again where the answer is not what was asked for.
 
         Raises:
@@ -504,7 +504,7 @@ class _Mine:
             self.api.sleep(self.api.patience.backoff)
         raise UnansweredError(f"{address}: the answer is not what was asked for, try again later")
 
-    def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: Answer, until: str | None) -> None:
+    def _store_rest(self, connection: duckdb.DuckDBPyConnection, answer: HttpAnswer, until: str | None) -> None:
         """Store a page of items. They do not count as read: with a token everything that belongs to them is."""
         found = [one for one in answer.data if until is None or one["updated_at"] <= until]
         objects = [
@@ -613,7 +613,7 @@ def _text(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _said_by_rest(repo: str, number: int, item: Answer, happened: Iterable[Any]) -> Iterator[Said]:
+def _said_by_rest(repo: str, number: int, item: HttpAnswer, happened: Iterable[Any]) -> Iterator[Said]:
     """The raw objects of an item and its timeline."""
     whole = item.data | {"whole": ["comments", "events"]}
     yield Said(repo, "item", str(number), "rest", whole["updated_at"], None, item.at, _text(whole))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from torch_embers.mine.file_lists import File
-    from torch_embers.mine.files import Reading
+    from torch_embers.mine.files import FileReading
     from torch_embers.mine.github_api import GitHubApi
     from torch_embers.mine.options import Request
     from torch_embers.progress import Progress
@@ -169,7 +169,7 @@ def _mine_file(writer: Writer, repo: str, file: File, request: Request, report: 
     report.rejects += read.rejects
 
 
-def _reading(repo: str, file: File, request: Request) -> Reading:
+def _reading(repo: str, file: File, request: Request) -> FileReading:
     if request.source == "jsonl":
         return files.records(repo, Path(file.location))
     place = file.location if file.is_remote else Path(file.location)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import datetime
 
-    from torch_embers.mine.github_api import Answer, GitHubApi
+    from torch_embers.mine.github_api import GitHubApi, HttpAnswer
 
 NUMBERS = 100
 """Numbers of one query without connections, which costs one point however many it asks for: an answer of 20 kB."""
@@ -150,7 +150,7 @@ class Tracker:
             UnknownRepositoryError: it does not exist or cannot be seen.
         """
 
-        def check(answer: Answer) -> str | None:
+        def check(answer: HttpAnswer) -> str | None:
             if _unknown(answer):
                 raise UnknownRepositoryError(
                     f"{self.api.api_url} has no repository {self.repo!r}, or the token cannot see it: check --repo"
@@ -226,7 +226,7 @@ class Tracker:
     def _page(self, kind: str, given: Json, followed: Collection[str]) -> tuple[list[Seen], int, str | None]:
         name, connection = LISTS[kind]
 
-        def check(answer: Answer) -> str | None:
+        def check(answer: HttpAnswer) -> str | None:
             listed = _at(answer, "repository", connection)
             hidden = _hiding(answer, ["repository", connection, "nodes"])
             wrong = _gap(listed, followed, shown=hidden is None)
@@ -302,7 +302,7 @@ class Tracker:
                 else:
                     yield self._found(answer, number)
 
-    def _found(self, answer: Answer, number: int) -> _Found | Absent:
+    def _found(self, answer: HttpAnswer, number: int) -> _Found | Absent:
         """A number of which nothing lacks in an answer."""
         node = _at(answer, "repository", f"n{number}")
         if node is None:
@@ -311,15 +311,15 @@ class Tracker:
             return Absent(number, answer.at, f"{_of(node.get('repository'), 'nameWithOwner')}#{node['number']}")
         return _Found(self._without_hidden(node, answer, number), answer.at)
 
-    def _without_hidden(self, node: Json, answer: Answer, number: int) -> Json:
+    def _without_hidden(self, node: Json, answer: HttpAnswer, number: int) -> Json:
         """The node without those null fields that an error explains: they are unknown, not empty."""
         reasons = {name: _hiding(answer, ["repository", f"n{number}", name]) for name in node if node[name] is None}
         hidden = {name: reason for name, reason in reasons.items() if reason}
         self.hidden += [f"{name} of #{number} ({reason})" for name, reason in hidden.items()]
         return {name: value for name, value in node.items() if name not in hidden}
 
-    def _ask_each(self, name: str, batch: list[tuple[int, str]], lines: dict[str, str]) -> Answer:
-        def check(answer: Answer) -> str | None:
+    def _ask_each(self, name: str, batch: list[tuple[int, str]], lines: dict[str, str]) -> HttpAnswer:
+        def check(answer: HttpAnswer) -> str | None:
             if not isinstance(_at(answer, "repository"), dict):
                 return _problem(answer) or "the repository is missing in the answer"
             return self._defect(answer, batch[0][0], alone=True) if len(batch) == 1 else None
@@ -337,7 +337,7 @@ class Tracker:
                     "what is stored of it stays as it is"
                 )
 
-    def _defect(self, answer: Answer, number: int, *, alone: bool) -> str | None:
+    def _defect(self, answer: HttpAnswer, number: int, *, alone: bool) -> str | None:
         """What lacks of an item in an answer; None where it is whole, or where the answer says that there is none."""
         place = ["repository", f"n{number}"]
         node = _at(answer, *place)
@@ -383,7 +383,7 @@ class Tracker:
     def _more(self, name: str, number: int, after: str, followed: Collection[str]) -> Json:
         place = ["repository", "issueOrPullRequest"]
 
-        def check(answer: Answer) -> str | None:
+        def check(answer: HttpAnswer) -> str | None:
             if any(one.get("type") == "NOT_FOUND" and one.get("path") == place for one in answer.problems):
                 raise NotFoundError(f"#{number} is gone")
             wrong = _gap(_at(answer, *place, name), followed)
@@ -393,15 +393,23 @@ class Tracker:
         found: Json = _at(answer, *place, name)
         return found
 
-    def _ask(self, name: str, given: Json, check: Callable[[Answer], str | None], *, begun: bool = False) -> Answer:
+    def _ask(
+        self, name: str, given: Json, check: Callable[[HttpAnswer], str | None], *, begun: bool = False
+    ) -> HttpAnswer:
         return self._send(_with_fragments(_queries()[name]), given, check, None, begun=begun)
 
     def _send(
-        self, text: str, given: Json, check: Callable[[Answer], str | None], retries: int | None, *, begun: bool = False
-    ) -> Answer:
+        self,
+        text: str,
+        given: Json,
+        check: Callable[[HttpAnswer], str | None],
+        retries: int | None,
+        *,
+        begun: bool = False,
+    ) -> HttpAnswer:
         owner, name = self.repo.split("/", 1)
 
-        def checked(answer: Answer) -> str | None:
+        def checked(answer: HttpAnswer) -> str | None:
             return check(answer) or ("the repository is not found" if _unknown(answer) else None)
 
         variables = {"owner": owner, "name": name} | given
@@ -454,7 +462,7 @@ def _of(value: object, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _at(answer: Answer, *place: str) -> Any:
+def _at(answer: HttpAnswer, *place: str) -> Any:
     """What stands at a place of an answer; None where there is nothing."""
     value = answer.data
     for step in place:
@@ -462,7 +470,7 @@ def _at(answer: Answer, *place: str) -> Any:
     return value
 
 
-def _below(answer: Answer, place: list[str]) -> Iterator[Json]:
+def _below(answer: HttpAnswer, place: list[str]) -> Iterator[Json]:
     """The errors about what stands at a place or inside of it."""
     for problem in answer.problems:
         path = problem.get("path")
@@ -470,17 +478,17 @@ def _below(answer: Answer, place: list[str]) -> Iterator[Json]:
             yield problem
 
 
-def _hiding(answer: Answer, place: list[str]) -> str | None:
+def _hiding(answer: HttpAnswer, place: list[str]) -> str | None:
     """The error that says that this token may not see something at a place."""
     return next((str(one.get("message")) for one in _below(answer, place) if one.get("type") in HIDDEN), None)
 
 
-def _problem(answer: Answer) -> str | None:
+def _problem(answer: HttpAnswer) -> str | None:
     """The first error of an answer that is not about what this token may not see."""
     return next((str(one.get("message")) for one in answer.problems if one.get("type") not in HIDDEN), None)
 
 
-def _unknown(answer: Answer) -> bool:
+def _unknown(answer: HttpAnswer) -> bool:
     return any(one.get("type") == "NOT_FOUND" and one.get("path") == ["repository"] for one in answer.problems)
 
 

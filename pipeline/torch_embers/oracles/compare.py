@@ -54,7 +54,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TensorComparison:
     """What a comparison says: one of EQUAL, HONEST, WRONG, REFUSED, the worst element, and why it was refused."""
 
     verdict: str
@@ -85,7 +85,7 @@ def compare(
     twin: Any,
     refer: Optional[Callable[[], Optional[Reference]]] = None,
     yardstick: Optional[Yardstick] = None,
-) -> Comparison:
+) -> TensorComparison:
     """Compare a result with that of the dense twin.
 
     Args:
@@ -95,16 +95,18 @@ def compare(
         yardstick: what honest rounding may do.
     """
     if same(got, twin):
-        return Comparison(EQUAL)
+        return TensorComparison(EQUAL)
     if got.shape != twin.shape or got.dtype != twin.dtype:
         shape = "%s%s" % (str(got.dtype).replace("torch.", ""), list(got.shape))
         wanted = "%s%s" % (str(twin.dtype).replace("torch.", ""), list(twin.shape))
-        return Comparison(WRONG, Difference((), shape, wanted, None, None, None, got.numel(), got.numel()), "shape")
+        return TensorComparison(
+            WRONG, Difference((), shape, wanted, None, None, None, got.numel(), got.numel()), "shape"
+        )
     if not (got.is_floating_point() or got.is_complex()):
-        return Comparison(WRONG, _exact(got, twin))
+        return TensorComparison(WRONG, _exact(got, twin))
     measure = yardstick or Yardstick()
     if _close(got, twin, measure.ulps / 2):
-        return Comparison(HONEST)
+        return TensorComparison(HONEST)
     reference = refer() if refer is not None else None
     if reference is None or reference.value.shape != got.shape:
         return _judge(got, twin, real(twin), measure.blind * ulp(_largest(real(twin)), got.dtype), "no reference")
@@ -125,7 +127,7 @@ def _close(got: Any, twin: Any, ulps: float) -> bool:
     return bool(fine.all())
 
 
-def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> Comparison:
+def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> TensorComparison:
     error = (real(got) - expected).abs()
     defined = torch.isfinite(allowed) & torch.isfinite(expected.abs())
     # where the reference or its spread is no number, an overflow or a pole is near: there the twin alone is asked
@@ -134,11 +136,11 @@ def _judge(got: Any, twin: Any, expected: Any, allowed: Any, why: str) -> Compar
     wrong = torch.where(defined, ~(error <= allowed), lost) & ~agree
     if not bool(wrong.any()):
         return (
-            Comparison(REFUSED, None, ZEROS_PASS)
+            TensorComparison(REFUSED, None, ZEROS_PASS)
             if _zeros_pass(twin, expected, allowed, defined)
-            else Comparison(HONEST)
+            else TensorComparison(HONEST)
         )
-    return Comparison(WRONG, _worst(got, expected, error, allowed, wrong), why)
+    return TensorComparison(WRONG, _worst(got, expected, error, allowed, wrong), why)
 
 
 def _zeros_pass(twin: Any, expected: Any, allowed: Any, defined: Any) -> bool:

@@ -49,7 +49,7 @@ class RefusedError(Exception):
     """No argument of this type can be made."""
 
 
-class Entry:
+class GuessedOperator:
     """An operator of the dispatcher without samples, as an entry of a database.
 
     Args:
@@ -105,14 +105,14 @@ def accepted(form: Any, shape: Sequence[int], dtype: Any, device: str) -> List[S
     return [Sample(form, *arguments(form, shape, dtype, device))]  # the call may have changed the first ones
 
 
-def entries(known: Sequence[str], device: str = "cpu") -> Dict[str, Entry]:
+def entries(known: Sequence[str], device: str = "cpu") -> Dict[str, GuessedOperator]:
     """All operators of the dispatcher but those with a name in PyTorch's database, and their in-place forms."""
     tell: Any = getattr(torch._C, "_dispatch_get_all_op_names", list)  # noqa: SLF001 - older releases lack it
     names: List[str] = tell()
     own = {part for name in known for part in (name.replace(".", "_"), name.rpartition(".")[2])}
     packets = {name[len("aten::") :].partition(".")[0] for name in names if name.startswith("aten::")}
     kept = (name for name in packets if name not in own and hasattr(torch.ops.aten, name))
-    return {GUESSED + name: Entry(GUESSED + name, device) for name in sorted(kept)}
+    return {GUESSED + name: GuessedOperator(GUESSED + name, device) for name in sorted(kept)}
 
 
 def not_called(form: Any, device: str = "cpu") -> str:

@@ -175,7 +175,7 @@ class PrecisionOracle(SampledMode):
             operator = self._operators[func] = Operator(func)
         if is_own_call() or not self._due(operator):
             return func(*args, **kwargs)
-        call = Call(operator, args, kwargs)
+        call = PrecisionCall(operator, args, kwargs)
         if reason := "recorded for later, without values" if is_tracing() else call.reason_to_skip():
             self.skipped[reason] += 1
             if reason == HIGHER_ORDER:
@@ -205,7 +205,7 @@ class PrecisionOracle(SampledMode):
         self._calls[operator.name] += 1
         return self.in_steps or not (self._calls[operator.name] - 1) % self.every
 
-    def _look(self, call: Call, before: Inputs, result: Any) -> None:
+    def _look(self, call: PrecisionCall, before: Inputs, result: Any) -> None:
         outputs = [tensor for tensor in numerics.tensors_of(result) if tensor.dtype in numerics.CHECKED]
         if not outputs:
             self.skipped["no floating result"] += 1
@@ -225,7 +225,7 @@ class PrecisionOracle(SampledMode):
             elif judgement.excess > self._limit:
                 self._report(call, before, numerics.tensors_of(result), number, judgement)
 
-    def _refuse(self, call: Call, why: str) -> None:
+    def _refuse(self, call: PrecisionCall, why: str) -> None:
         self.skipped[why] += 1
         self.refused[call.operator.qualified, why] += 1
 
@@ -235,7 +235,7 @@ class PrecisionOracle(SampledMode):
         return {"compared": sum(self.checked.values()), "refused": refused}
 
     def _report(
-        self, call: Call, before: Inputs, results: List[torch.Tensor], number: int, judgement: Judgement
+        self, call: PrecisionCall, before: Inputs, results: List[torch.Tensor], number: int, judgement: Judgement
     ) -> None:
         line, source = user_line()
         operator, output = call.operator, results[number]
@@ -298,7 +298,7 @@ class Operator:
         return UNSTABLE.get(self.base, "")
 
 
-class Call:
+class PrecisionCall:
     """One call of an operator, as a dispatch mode sees it."""
 
     def __init__(self, operator: Operator, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
@@ -327,7 +327,7 @@ class Call:
         return ""
 
 
-def judge_call(call: Call, inputs: Inputs, result: Any, limit: float) -> Iterable[Tuple[int, Judgement]]:
+def judge_call(call: PrecisionCall, inputs: Inputs, result: Any, limit: float) -> Iterable[Tuple[int, Judgement]]:
     """Each floating result of one call, by its number, against the same call in fp64.
 
     Raises:
@@ -351,7 +351,7 @@ def judge_call(call: Call, inputs: Inputs, result: Any, limit: float) -> Iterabl
 
 
 def _second_look(
-    call: Call,
+    call: PrecisionCall,
     inputs: Inputs,
     wide: Any,
     number: int,

@@ -42,7 +42,7 @@ class Bounds(NamedTuple):
     device: str = "cpu"
 
 
-class Call(NamedTuple):
+class OperatorCall(NamedTuple):
     """What is called, and how it is judged."""
 
     run: Callable[..., Any]
@@ -92,7 +92,7 @@ class Sweep:
         random.seed(0)
         torch.manual_seed(0)
         self._goes_on(Cell("samples", self.name, "all", "dense"))
-        if isinstance(self.op, guesses.Entry):
+        if isinstance(self.op, guesses.GuessedOperator):
             self._vary(self._guessed(self.op))
         else:
             samples = list(self._chosen())
@@ -106,10 +106,10 @@ class Sweep:
             "cells": self.tally.rows(),
             "skipped": dict(self.tally.skipped),
             "findings": [found.row() for found in self.findings],
-            "own": "absent" if isinstance(self.op, guesses.Entry) else own_test(self.op, self.dtype),
+            "own": "absent" if isinstance(self.op, guesses.GuessedOperator) else own_test(self.op, self.dtype),
         }
 
-    def _guessed(self, entry: guesses.Entry) -> Dict[str, List[kernels.Call]]:
+    def _guessed(self, entry: guesses.GuessedOperator) -> Dict[str, List[kernels.Call]]:
         """Calls of an operator without samples, by overload."""
         calls: Dict[str, List[kernels.Call]] = {}
         if Cell("samples", self.name, "all", "dense") in self.skip:
@@ -165,7 +165,7 @@ class Sweep:
             return
         if "forward" in self.bounds.modes:
             plan = self._plan("forward", args)
-            self._arguments(Call(self.op, plan, drawn), args, kwargs, None if drawn else first)
+            self._arguments(OperatorCall(self.op, plan, drawn), args, kwargs, None if drawn else first)
         if "backward" in self.bounds.modes:
             self._backward(args, kwargs, first, drawn)
         if "inplace" in self.bounds.modes:
@@ -194,7 +194,7 @@ class Sweep:
             self.tally.skipped["gradient is refused"] += 1
             return
         plan = self._plan("backward", args)
-        self._arguments(Call(run, plan, drawn), args, kwargs, None if drawn else expected)
+        self._arguments(OperatorCall(run, plan, drawn), args, kwargs, None if drawn else expected)
 
     def _inplace(self, args: Any, kwargs: Any, drawn: bool) -> None:
         run = self.op.get_inplace() if hasattr(self.op, "get_inplace") else None
@@ -210,7 +210,7 @@ class Sweep:
                 if destination is not None:
                     rest, named_rest = mapped([args[1:], kwargs], partial(_others, layout=others))
                     cell = Cell("inplace", self.name, "destination", "%s, others %s" % (layout, others))
-                    self._cell(cell, Call(run, plan, drawn), [destination, *rest], named_rest, None)
+                    self._cell(cell, OperatorCall(run, plan, drawn), [destination, *rest], named_rest, None)
 
     def _out(self, args: Any, kwargs: Any, base: Any, drawn: bool) -> None:
         if not self.op.supports_out or not tensors_in([base]):
@@ -226,9 +226,11 @@ class Sweep:
                     if laid:
                         rest, named_rest = mapped([args, kwargs], partial(_others, layout=others))
                         cell = Cell("out", self.name, which, "%s, others %s" % (layout, others))
-                        self._cell(cell, Call(self.op, plan, drawn), rest, dict(named_rest, out=destination), None)
+                        self._cell(
+                            cell, OperatorCall(self.op, plan, drawn), rest, dict(named_rest, out=destination), None
+                        )
 
-    def _arguments(self, call: Call, args: Any, kwargs: Any, expected: Optional[List[Any]]) -> None:
+    def _arguments(self, call: OperatorCall, args: Any, kwargs: Any, expected: Optional[List[Any]]) -> None:
         """Vary the layouts of all tensors of a call."""
         for which, layout, changed in lattice.variations(tensors_in([args, kwargs])):
             new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(changed)))
@@ -264,7 +266,7 @@ class Sweep:
 
     def _kernel(self, func: Any, args: Any, kwargs: Any) -> None:
         plan = plan_of(func, self.rules)
-        call = Call(func, plan, chance.is_random(plan, args, kwargs))
+        call = OperatorCall(func, plan, chance.is_random(plan, args, kwargs))
         tensors = tensors_in([args, kwargs])
         for which, layout, changed in lattice.variations(tensors):
             given = changed
@@ -285,7 +287,7 @@ class Sweep:
             rest, named_rest = mapped([args, kwargs], lattice.dense)
             self._cell(Cell("kernels", str(form[0]), "destination", layout), call, rest, dict(named_rest, **made), None)
 
-    def _written(self, call: Call, args: Any, kwargs: Any) -> None:
+    def _written(self, call: OperatorCall, args: Any, kwargs: Any) -> None:
         """Destinations of an operator that writes into its first argument, or of its form that does."""
         form: Any = call.run
         shown: Sequence[str] = lattice.REPEATED
@@ -311,7 +313,7 @@ class Sweep:
         cells.announce(self.name, cell)
         return True
 
-    def _cell(self, cell: Cell, call: Call, args: Any, kwargs: Any, expected: Optional[List[Any]]) -> None:
+    def _cell(self, cell: Cell, call: OperatorCall, args: Any, kwargs: Any, expected: Optional[List[Any]]) -> None:
         if self.only not in (None, cell):
             return
         if time.process_time() > self.deadline:
@@ -345,7 +347,7 @@ class Sweep:
             self._note(cell, call, origin, problem, args, kwargs)
 
     def _note(
-        self, cell: Cell, call: Call, origin: reproducer.Origin, problem: Problem, args: Any, kwargs: Any
+        self, cell: Cell, call: OperatorCall, origin: reproducer.Origin, problem: Problem, args: Any, kwargs: Any
     ) -> None:
         plan, severity = call.plan, problem.severity
         if cell.mode == "backward" and severity == "wrong_value":
@@ -376,7 +378,7 @@ class Sweep:
             )
         )
 
-    def _fatal(self, cell: Cell, call: Call, args: Any, kwargs: Any) -> str:
+    def _fatal(self, cell: Cell, call: OperatorCall, args: Any, kwargs: Any) -> str:
         """A case file for a call that ends the process; empty where it has no text."""
         source = self.text(cell.mode, call.run)
         origin = reproducer.Origin(args, kwargs, call.plan)

@@ -51,7 +51,7 @@ def run(
     Raises:
         InputError: no such script, case, call or build, or a single build.
     """
-    rules = measure.Rules.load()
+    rules = measure.PerfRules.load()
     chosen = _each_once(chosen_builds(Registry(settings.load().builds_dir), builds or ["all"]), builds)
     if len(chosen) < 2:
         raise InputError(f"a comparison needs two builds, and there is {chosen[0].name}: `embers builds add VERSION`")

@@ -38,7 +38,7 @@ Rounds = dict[str, list[float]]
 """Seconds by build, in order of rounds."""
 
 
-class Limits(toml_models.Explained):
+class PerfLimits(toml_models.Explained):
     """``[limits]``: how calls are measured."""
 
     rounds: int = Field(ge=timing.FEWEST)
@@ -48,7 +48,7 @@ class Limits(toml_models.Explained):
     timeout: float = Field(gt=0)
 
 
-class Call(toml_models.Entry):
+class TimedCall(toml_models.Entry):
     """One call that is timed."""
 
     name: str
@@ -58,13 +58,13 @@ class Call(toml_models.Entry):
     """The oldest release that has it."""
 
 
-class Rules(toml_models.Entry):
+class PerfRules(toml_models.Entry):
     """The whole file."""
 
-    limits: Limits
-    call: tuple[Call, ...] = Field(min_length=1)
+    limits: PerfLimits
+    call: tuple[TimedCall, ...] = Field(min_length=1)
 
-    def chosen(self, names: Sequence[str]) -> tuple[Call, ...]:
+    def chosen(self, names: Sequence[str]) -> tuple[TimedCall, ...]:
         """The named calls; all where none is named.
 
         Raises:
@@ -77,13 +77,13 @@ class Rules(toml_models.Entry):
 
     @staticmethod
     @cache
-    def load() -> Rules:
+    def load() -> PerfRules:
         """Read the shipped file once.
 
         Raises:
             InputError: the file is missing or an entry is wrong.
         """
-        return toml_models.load(Rules, FILE)
+        return toml_models.load(PerfRules, FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def medians(counted: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
 
 
 def time_calls(
-    builds: Sequence[Build], calls: Sequence[Call], limits: Limits, rounds: int, progress: Progress
+    builds: Sequence[Build], calls: Sequence[TimedCall], limits: PerfLimits, rounds: int, progress: Progress
 ) -> Timed:
     """Time calls on builds.
 
@@ -216,7 +216,7 @@ def time_script(
     builds: Sequence[Build],
     script: Path,
     arguments: Sequence[str],
-    limits: Limits,
+    limits: PerfLimits,
     rounds: int,
     progress: Progress,
 ) -> Timed:
@@ -274,7 +274,7 @@ def take_turns(
     return made
 
 
-def _script(calls: Sequence[Call], limits: Limits) -> str:
+def _script(calls: Sequence[TimedCall], limits: PerfLimits) -> str:
     """The program that times calls in a build; Python 3.8, no embers."""
     listed = json.dumps([[call.name, call.setup, call.call] for call in calls])
     return f"""

@@ -46,7 +46,7 @@ def chosen(name: str, repo: str) -> list[Case]:
 
 
 def time_cases(
-    builds: Sequence[Build], cases: Sequence[Case], limits: perf.Limits, rounds: int, progress: Progress
+    builds: Sequence[Build], cases: Sequence[Case], limits: perf.PerfLimits, rounds: int, progress: Progress
 ) -> perf.Timed:
     """Time cases on builds: all of them in each of ``rounds`` fresh processes per build.
 

@@ -26,7 +26,7 @@ from torch_embers.normalize import naive_utc
 from torch_embers.recheck import events, snapshot
 from torch_embers.recheck.broken_builds import Usable
 from torch_embers.recheck.snapshot import Ahead
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.store import rows
 from torch_embers.verdicts.executor import Executor, SweepRequest, Uncontrolled
 from torch_embers.verdicts.matrix import version_key
@@ -83,7 +83,7 @@ class RecheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StatusChange:
     """A status that is not what it was, or that is announced.
 
     Attributes:
@@ -137,7 +137,7 @@ class Recheck:
     reference: Build
     made_at: str
     cells: tuple[Cell, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[StatusChange, ...]
     counts: Mapping[str, int]
     fresh: int
     false_expected: float
@@ -175,7 +175,7 @@ class Recheck:
         return Uncontrolled.of(self.cells)
 
     @property
-    def news(self) -> list[Change]:
+    def news(self) -> list[StatusChange]:
         """Changes that are announced."""
         return [change for change in self.changes if change.kind]
 
@@ -312,7 +312,7 @@ def decide(known: Snapshot, request: RecheckRequest, ran: Ran, moment: datetime)
         changes,
         dict(Counter([*derived.values(), *(one.status for one in kept.values()), *of_scripts])),
         sum(cell.fresh and cell.decision.verdict != "untestable" for cell in ran.cells),
-        expected_false(sum(change.kind in CONFIRMED for change in changes), Rules.load().miss),
+        expected_false(sum(change.kind in CONFIRMED for change in changes), AbsenceRules.load().miss),
         known.ahead,
         tuple(ran.left_out),
         kept,
@@ -384,7 +384,7 @@ def _kept(
     return made
 
 
-def _untold(known: Snapshot, statuses: Mapping[BackendKey, Status]) -> list[Change]:
+def _untold(known: Snapshot, statuses: Mapping[BackendKey, Status]) -> list[StatusChange]:
     """What earlier re-checks found and could not tell any more, oldest first."""
     made = []
     for *key, title, status, previous, text, kind, moment in known.untold:
@@ -392,7 +392,9 @@ def _untold(known: Snapshot, statuses: Mapping[BackendKey, Status]) -> list[Chan
         # an item that has settled changed no status, and one whose script flipped may have none
         now: Any = status or statuses.get((repo, number, backend)) or known.history((repo, number, backend)).status
         evidence = tuple(text.splitlines())
-        made.append(Change(repo, number, title, backend, now or "undecided", previous, evidence, (), kind, moment))
+        made.append(
+            StatusChange(repo, number, title, backend, now or "undecided", previous, evidence, (), kind, moment)
+        )
     return made
 
 
@@ -401,11 +403,11 @@ def _changes(
     statuses: Mapping[BackendKey, Status],
     here: Mapping[BackendKey, Sequence[Cell]],
     moment: datetime,
-) -> list[Change]:
+) -> list[StatusChange]:
     """Statuses that are not what they were, and what flapped and has settled."""
     limits = events.rules().flapping
     made = [
-        Change(
+        StatusChange(
             *key[:2],
             known.item(key[:2]).title,
             key[2],
@@ -422,7 +424,7 @@ def _changes(
 
 def _script_changes(
     known: Snapshot, scripts: Mapping[ItemKey, ScriptStatus], reference: Build, moment: datetime
-) -> list[Change]:
+) -> list[StatusChange]:
     """Statuses of scripts that are not what they were, and flips at the reference build of which nothing was told."""
     limits = events.rules().flapping
     made = []
@@ -434,7 +436,7 @@ def _script_changes(
             kind = "flip"
         previous = history.status
         if kind or (status != previous and (own.status or previous)):
-            made.append(Change(*key, known.item(key).title, BACKEND, status, previous, (own.evidence,), (), kind))
+            made.append(StatusChange(*key, known.item(key).title, BACKEND, status, previous, (own.evidence,), (), kind))
     return made
 
 

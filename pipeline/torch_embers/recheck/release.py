@@ -102,7 +102,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReleaseComparison:
     """A release candidate against its predecessor."""
 
     predecessor: Build
@@ -176,13 +176,13 @@ def predecessor_of(builds: Iterable[Build], candidate: Build) -> Build:
     )
 
 
-def paired(cells: Sequence[Cell], predecessor: Build, candidate: Build) -> Comparison:
+def paired(cells: Sequence[Cell], predecessor: Build, candidate: Build) -> ReleaseComparison:
     """The cells of both builds, case by case; a case without both is left out."""
     at = {(cell.case.hash, cell.build.identity): cell for cell in cells}
     hashes = dict.fromkeys(cell.case.hash for cell in cells)
     keys = [((one, predecessor.identity), (one, candidate.identity)) for one in hashes]
     pairs = tuple(Compared(at[old], at[new]) for old, new in keys if old in at and new in at)
-    return Comparison(predecessor, candidate, pairs)
+    return ReleaseComparison(predecessor, candidate, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class ReleaseRequest:
     unsandboxed: bool = False
 
 
-def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, progress: Progress) -> Comparison:
+def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, progress: Progress) -> ReleaseComparison:
     """Run all cases on a release candidate and on the release before it.
 
     Raises:
@@ -223,12 +223,12 @@ def compare_release(store: Store, settings: Settings, asked: ReleaseRequest, pro
         return paired(cells, predecessor, candidate)
 
 
-def compare_times(made: Comparison, progress: Progress) -> Comparison:
+def compare_times(made: ReleaseComparison, progress: Progress) -> ReleaseComparison:
     """Add the times of the calls of data/perf.toml; what differs is measured a second time in processes of its own.
 
     Many calls are compared at once, so that some differ by chance: only what differs twice is told.
     """
-    rules, builds = perf.Rules.load(), (made.predecessor, made.candidate)
+    rules, builds = perf.PerfRules.load(), (made.predecessor, made.candidate)
     rounds = rules.limits.rounds
     progress.expects(2 * rounds * len(builds))
     first = perf.time_calls(builds, rules.call, rules.limits, rounds, progress)
@@ -242,7 +242,7 @@ def compare_times(made: Comparison, progress: Progress) -> Comparison:
     return replace(made, times=times)
 
 
-def as_table(made: Comparison) -> dict[str, Any]:
+def as_table(made: ReleaseComparison) -> dict[str, Any]:
     """A comparison as plain data."""
     return {
         "candidate": made.candidate.identity,
@@ -258,7 +258,7 @@ def as_table(made: Comparison) -> dict[str, Any]:
     }
 
 
-def markdown(made: Comparison) -> str:
+def markdown(made: ReleaseComparison) -> str:
     """A page for a release manager."""
     new, old = made.candidate.version, made.predecessor.version
     out = [f"# PyTorch {escaped(new)} against {escaped(old)}", ""]
@@ -285,14 +285,14 @@ def markdown(made: Comparison) -> str:
     return "\n".join(out) + "\n"
 
 
-def _times(made: Comparison) -> list[str]:
+def _times(made: ReleaseComparison) -> list[str]:
     """What became slower and faster; nothing where times were not asked for."""
     times = made.times
     if times is None:
         return []
     slower, faster = times.of("slower"), times.of("faster")
     out = ["", f"## Slower ({len(slower)}) and faster ({len(faster)}) calls", ""]
-    margin = 100 * perf.Rules.load().limits.margin
+    margin = 100 * perf.PerfRules.load().limits.margin
     out += [
         f"{times.calls} common calls were timed on both, {times.rounds} fresh processes per build in turn. What "
         f"differed by more than {margin:.0f} % was timed again in as many, and only what differed both times is listed "
@@ -305,7 +305,7 @@ def _times(made: Comparison) -> list[str]:
     return out + [f"- not timed: {escaped(name)} on {on}: {escaped(reason)}" for name, on, reason in times.failed]
 
 
-def _headline(made: Comparison) -> str:
+def _headline(made: ReleaseComparison) -> str:
     """How many regressions, of how many cases that could be one, and what became of the others."""
     old, broke = escaped(made.predecessor.version), _plural(len(made.of("broke")), "regression")
     occurred = [one.group for one in made.decided if one.before.decision.verdict == "occurs"]

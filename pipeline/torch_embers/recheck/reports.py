@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from torch_embers.recheck.recheck import Change, Recheck
+    from torch_embers.recheck.recheck import Recheck, StatusChange
 
 HEADINGS = {
     "regressed": "Came back",
@@ -71,7 +71,7 @@ def prepare(folder: Path) -> None:
         raise InputError(f"--out {folder} cannot be written: {error.strerror}") from error
 
 
-def save(folder: Path, result: Recheck, entries: Sequence[matrix.Entry]) -> None:
+def save(folder: Path, result: Recheck, entries: Sequence[matrix.MatrixEntry]) -> None:
     """Write recheck.json, recheck.md and recheck.xml.
 
     Raises:
@@ -152,7 +152,7 @@ def _place(result: Recheck) -> str:
     return environment_text(environment_of(result.reference, 1))
 
 
-def _entry(change: Change) -> list[str]:
+def _entry(change: StatusChange) -> list[str]:
     was = f" (was {change.previous})" if change.previous else ""
     was += f", {FOUND_BEFORE} {change.found_at:%Y-%m-%d}" if change.found_at else ""
     head = f"- {item_link(change.repo, change.number)} on {change.backend}{was}: {escaped(change.title)}"

@@ -9,7 +9,7 @@ from torch_embers.report import places
 from torch_embers.report.facts import counted
 
 if TYPE_CHECKING:
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import ReportFacts
     from torch_embers.report.source import Key
 
 RED, GREEN, GREY, AMBER = "#b0300f", "#00694a", "#555555", "#7a5600"
@@ -37,7 +37,7 @@ def release_file(slug: str) -> str:
     return f"badges/releases/{slug}.svg"
 
 
-def item(facts: Facts, key: Key) -> tuple[str, str]:
+def item(facts: ReportFacts, key: Key) -> tuple[str, str]:
     """What the badge of an item says, and its file's content."""
     name = f"embers {facts.name(key)}"
     if (decided := facts.verdict(key)) is None:
@@ -49,7 +49,7 @@ def item(facts: Facts, key: Key) -> tuple[str, str]:
     return f"{name}: {said}", svg(name, said, colour)
 
 
-def release(facts: Facts, build: str) -> tuple[str, str]:
+def release(facts: ReportFacts, build: str) -> tuple[str, str]:
     """What the badge of a release says, and its file's content."""
     counts = counted(facts.by_release[build])
     decided = counts["occurs"] + counts["absent"]

@@ -10,7 +10,7 @@ from torch_embers import toml_models
 DEFINITIONS = "report.toml"
 
 
-class Limits(toml_models.Explained):
+class ReportLimits(toml_models.Explained):
     """How much of each thing is shown."""
 
     item_pages: int
@@ -38,21 +38,21 @@ class Operators(toml_models.Explained):
     modules: frozenset[str]
 
 
-class Rules(toml_models.Entry):
+class ReportRules(toml_models.Entry):
     """The whole file."""
 
-    limits: Limits
+    limits: ReportLimits
     operators: Operators
 
 
 @cache
-def load() -> Rules:
+def load() -> ReportRules:
     """The rules.
 
     Raises:
         InputError: the file is malformed.
     """
-    return toml_models.load(Rules, DEFINITIONS)
+    return toml_models.load(ReportRules, DEFINITIONS)
 
 
 # ---- tables --------------------------------------------------------------------------------------------------------

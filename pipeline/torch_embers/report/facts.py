@@ -21,11 +21,11 @@ from torch_embers.views.script_text import last_change
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.report.definitions import Rules
+    from torch_embers.report.definitions import ReportRules
     from torch_embers.report.source import Key, Row, Source
     from torch_embers.timeline.model import Timeline
     from torch_embers.verdicts.item_verdict import ItemVerdict
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
     from torch_embers.views.item_report import Answer
 
 
@@ -84,11 +84,11 @@ def chosen(source: Source, most: int) -> list[Key]:
 
 
 @dataclass
-class Facts:
+class ReportFacts:
     """The rows of the database, and what follows from them."""
 
     source: Source
-    rules: Rules
+    rules: ReportRules
     paged: frozenset[Key]
     similar: Mapping[Key, Sequence[tuple[Key, float]]] = field(default_factory=dict)
     is_whole: bool = False
@@ -142,14 +142,14 @@ class Facts:
         return found
 
     @cached_property
-    def verdicts(self) -> list[Entry]:
+    def verdicts(self) -> list[MatrixEntry]:
         """Verdicts, without shipped ones where own ones decide."""
         return preferred(self.source.verdicts)
 
     @cached_property
-    def verdicts_of(self) -> dict[str, list[Entry]]:
+    def verdicts_of(self) -> dict[str, list[MatrixEntry]]:
         """Verdicts by case, oldest build first."""
-        found: dict[str, list[Entry]] = defaultdict(list)
+        found: dict[str, list[MatrixEntry]] = defaultdict(list)
         for entry in self.verdicts:
             found[entry.case].append(entry)
         return found
@@ -160,9 +160,9 @@ class Facts:
         return builds_of(self.verdicts)
 
     @cached_property
-    def by_release(self) -> dict[str, list[Entry]]:
+    def by_release(self) -> dict[str, list[MatrixEntry]]:
         """A verdict per case for each release, by name; of several environments the first of ``ORDER``."""
-        found: dict[str, list[Entry]] = {release: [] for release in self.releases}
+        found: dict[str, list[MatrixEntry]] = {release: [] for release in self.releases}
         for _, seen in sorted(self.verdicts_of.items()):
             for release, same in groupby(seen, key=attrgetter("build")):
                 found[release].append(deciding(same))
@@ -174,7 +174,7 @@ class Facts:
         return self.releases[-1] if self.releases else ""
 
     @cached_property
-    def newest(self) -> dict[str, Entry]:
+    def newest(self) -> dict[str, MatrixEntry]:
         """The verdict of each case on the newest build with one; of several environments the first of ``ORDER``."""
         return {entry.case: entry for entries in self.by_release.values() for entry in entries}
 

@@ -11,13 +11,13 @@ from torch_embers.report import places
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import ReportFacts
     from torch_embers.report.source import Row
 
 FILE = "feed.xml"
 
 
-def feed(facts: Facts, address: str = "") -> bytes:
+def feed(facts: ReportFacts, address: str = "") -> bytes:
     """The feed as XML.
 
     Args:
@@ -31,7 +31,7 @@ def feed(facts: Facts, address: str = "") -> bytes:
     return atom_output.feed("report", "embers: what changed", newest, entries, links)
 
 
-def _entry(facts: Facts, row: Row) -> Announced:
+def _entry(facts: ReportFacts, row: Row) -> Announced:
     return Announced(
         repo=row["repo"],
         number=row["number"],
@@ -44,13 +44,13 @@ def _entry(facts: Facts, row: Row) -> Announced:
     )
 
 
-def _page(facts: Facts, row: Row, address: str) -> str:
+def _page(facts: ReportFacts, row: Row, address: str) -> str:
     """The address of an item's page."""
     key = (row["repo"], row["number"])
     return f"{address}/{places.item_page(*key)}" if address and key in facts.paged else places.github_item(*key)
 
 
-def _rows(facts: Facts) -> Sequence[Row]:
+def _rows(facts: ReportFacts) -> Sequence[Row]:
     if facts.source.announcements:
         return [row | {"status": row["kind"], "when": row["announced_at"]} for row in facts.source.announcements]
     known = facts.with_status("regressed", "closed_but_occurs", "open_but_absent", "open_and_occurs")

@@ -23,7 +23,7 @@ from torch_embers.views.script_text import changes, command
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import ReportFacts
     from torch_embers.report.source import Key, Row
 
 UNKNOWN: Mapping[str, Any] = dict.fromkeys(
@@ -41,7 +41,7 @@ SHIPPED_CODE = "curated"
 class Pages:
     """Makes the pages of items; what all of them need is made once."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ReportFacts) -> None:
         self.facts = facts
         source = facts.source
         self._bodies = {(row["repo"], row["number"]): row for row in source.bodies}

@@ -50,7 +50,7 @@ _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,30}")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReportComparison:
     """What changed.
 
     Attributes:
@@ -80,7 +80,7 @@ class _UnreadableError(Exception):
     """Why an earlier report cannot be compared with; without paths, because it stands on a page."""
 
 
-def compare(place: Path, tables: Mapping[str, pa.Table], newest: datetime | None) -> Comparison:
+def compare(place: Path, tables: Mapping[str, pa.Table], newest: datetime | None) -> ReportComparison:
     """Compare the report in a folder with the tables of a new one; an earlier one that cannot be read is no error.
 
     Args:
@@ -90,7 +90,7 @@ def compare(place: Path, tables: Mapping[str, pa.Table], newest: datetime | None
     """
     empty = schema(NAME).empty_table()
     if not (place / MARK).is_file():
-        return Comparison(empty, reason=FIRST)
+        return ReportComparison(empty, reason=FIRST)
     try:
         about = _about(place)
         earlier = {name: _table(place, name, columns) for name, columns in COMPARED.items()}
@@ -99,9 +99,9 @@ def compare(place: Path, tables: Mapping[str, pa.Table], newest: datetime | None
         is_same_time = about.get("newest") == (iso(newest) if newest else None)
         if is_same_time and all(earlier[name].equals(current[name]) for name in COMPARED):
             return _kept(place, about, empty)
-        return Comparison(changes(earlier, current), since, version)
+        return ReportComparison(changes(earlier, current), since, version)
     except _UnreadableError as error:
-        return Comparison(empty, reason=str(error))
+        return ReportComparison(empty, reason=str(error))
 
 
 # ---- the earlier report --------------------------------------------------------------------------------------------
@@ -134,17 +134,17 @@ def _table(place: Path, name: str, columns: Sequence[str]) -> pa.Table:
     return found
 
 
-def _kept(place: Path, about: Mapping[str, Any], empty: pa.Table) -> Comparison:
+def _kept(place: Path, about: Mapping[str, Any], empty: pa.Table) -> ReportComparison:
     """The comparison of the report that is replaced by one of the same data."""
     known = about.get(ENTRY)
     if not isinstance(known, dict):
-        return Comparison(empty, _time(about.get("newest")), _matched(_VERSION, about.get("embers")))
+        return ReportComparison(empty, _time(about.get("newest")), _matched(_VERSION, about.get("embers")))
     reason = known.get("reason")
     rows = _table(place, NAME, schema(NAME).names)
     if any(row["what"] not in KINDS for row in rows.to_pylist()):
         raise _UnreadableError(f"its data/{NAME}.parquet has changes of another kind")
     version = _matched(_VERSION, known.get("version"))
-    return Comparison(rows, _time(known.get("since")), version, reason if isinstance(reason, str) else "")
+    return ReportComparison(rows, _time(known.get("since")), version, reason if isinstance(reason, str) else "")
 
 
 def _time(text: Any) -> datetime | None:

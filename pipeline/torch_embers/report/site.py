@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from jinja2 import Environment
 
-    from torch_embers.report.facts import Facts, Stretch
+    from torch_embers.report.facts import ReportFacts, Stretch
     from torch_embers.report.folder import Site
     from torch_embers.report.hunt_map import Map
-    from torch_embers.report.since import Comparison
+    from torch_embers.report.since import ReportComparison
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study
 
@@ -50,7 +50,7 @@ CALLED = "What the code of the cases calls, read from its syntax; a method of a 
 class Writer:
     """Renders templates into a site."""
 
-    def __init__(self, site: Site, facts: Facts, *, has_docs: bool = False) -> None:
+    def __init__(self, site: Site, facts: ReportFacts, *, has_docs: bool = False) -> None:
         self.site, self.facts = site, facts
         self.environment: Environment = rendering.environment(facts.source.newest, has_docs=has_docs)
         self.paths = {
@@ -82,9 +82,9 @@ def _pages(folder: str, names: Sequence[str] | Mapping[str, Any]) -> dict[str, s
 
 def write(
     site: Site,
-    facts: Facts,
+    facts: ReportFacts,
     tables: Mapping[str, pa.Table],
-    compared: Comparison,
+    compared: ReportComparison,
     address: str = "",
     study: Study | None = None,
     hunted: Map | None = None,
@@ -140,11 +140,11 @@ class Line:
     why: str
 
 
-def _lines(facts: Facts, found: Iterable[tuple[Key, str]]) -> list[Line]:
+def _lines(facts: ReportFacts, found: Iterable[tuple[Key, str]]) -> list[Line]:
     return [Line(facts.name(key), facts.page(key), facts.strip(key), facts.title(key), why) for key, why in found]
 
 
-def _overview(writer: Writer, compared: Comparison) -> None:
+def _overview(writer: Writer, compared: ReportComparison) -> None:
     facts, limits = writer.facts, writer.facts.rules.limits
     newest = f"torch {facts.reference or '(no release yet)'}"
     closable, again, there = (
@@ -189,7 +189,7 @@ def _overview(writer: Writer, compared: Comparison) -> None:
     )
 
 
-def _changed(facts: Facts, row: Mapping[str, Any]) -> Line:
+def _changed(facts: ReportFacts, row: Mapping[str, Any]) -> Line:
     """A change since the earlier report."""
     key = (row["repo"], row["number"])
     before, after = (rendering.words(row[name] or "none") for name in ("before", "after"))
@@ -200,7 +200,7 @@ def _changed(facts: Facts, row: Mapping[str, Any]) -> Line:
     return Line(facts.name(key), facts.page(key), facts.strip(key), title, why)
 
 
-def _counts(facts: Facts) -> dict[str, dict[str, int]]:
+def _counts(facts: ReportFacts) -> dict[str, dict[str, int]]:
     """By release, oldest first, its cases by verdict: of several environments the deciding one."""
     return {release: counted(entries) for release, entries in facts.by_release.items()}
 
@@ -311,7 +311,7 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
     return sorted(rows, key=lambda row: (-row["count"], row["name"]))
 
 
-def _rank(facts: Facts, key: Key) -> int:
+def _rank(facts: ReportFacts, key: Key) -> int:
     decided = facts.verdict(key)
     return rank(decided.entry.verdict) if decided else len(ORDER)
 

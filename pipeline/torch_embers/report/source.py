@@ -13,7 +13,7 @@ from torch_embers.link.chain import IDENTITY, STRONG
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.store.rows import mappings
-from torch_embers.verdicts.matrix import Entry, entries
+from torch_embers.verdicts.matrix import MatrixEntry, entries
 from torch_embers.views.item_evidence import answered
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Source:
 
     items: Sequence[Row]
     cases: Sequence[Row]
-    verdicts: Sequence[Entry]
+    verdicts: Sequence[MatrixEntry]
     statuses: Sequence[Row]
     history: Sequence[Row]
     announcements: Sequence[Row]

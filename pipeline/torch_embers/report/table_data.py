@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import ReportFacts
     from torch_embers.report.source import Key
 
 CALL = "embersItems"
@@ -50,7 +50,7 @@ class _Words:
         return [self.at(text) for text in texts]
 
 
-def files(facts: Facts) -> Iterator[tuple[str, bytes]]:
+def files(facts: ReportFacts) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the scripts, each with a part of the items, those first that changed last."""
     changed = {key: _day(row["updated_at"] or row["created_at"]) for key, row in facts.items.items()}
     keys = sorted(changed, key=lambda key: (-changed[key], key))
@@ -78,7 +78,7 @@ def script(content: Any) -> bytes:
     return f"{CALL}('{quoted}');\n".encode()
 
 
-def _columns(facts: Facts, keys: Sequence[Key], titles: Mapping[str, int]) -> dict[str, Any]:
+def _columns(facts: ReportFacts, keys: Sequence[Key], titles: Mapping[str, int]) -> dict[str, Any]:
     words = _Words()
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for key in keys:

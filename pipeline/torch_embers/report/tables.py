@@ -12,7 +12,7 @@ from torch_embers.report.definitions import columns
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from torch_embers.report.facts import Facts
+    from torch_embers.report.facts import ReportFacts
 
 TYPES: Mapping[str, Any] = {
     "text": pa.string(),
@@ -31,7 +31,7 @@ def schema(name: str) -> pa.Schema:
     return pa.schema([(column.name, TYPES[column.kind]) for column in fields])
 
 
-def tables(facts: Facts) -> dict[str, pa.Table]:
+def tables(facts: ReportFacts) -> dict[str, pa.Table]:
     """The tables that follow from the database, by name: all but ``changes``."""
     source = facts.source
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
@@ -47,7 +47,7 @@ def tables(facts: Facts) -> dict[str, pa.Table]:
     return {name: pa.Table.from_pylist(list(own), schema=schema(name)) for name, own in rows.items()}
 
 
-def _items(facts: Facts) -> Iterator[Mapping[str, Any]]:
+def _items(facts: ReportFacts) -> Iterator[Mapping[str, Any]]:
     for key, row in facts.items.items():
         decided, answer = facts.verdict(key), facts.answers.get(key)
         yield row | {

@@ -10,7 +10,7 @@ import orjson
 from torch_embers.atom_output import iso
 from torch_embers.console import size_text
 from torch_embers.report import data_files, definitions, documentation, folder, hunt_map, since, site, study_files
-from torch_embers.report.facts import Facts, chosen
+from torch_embers.report.facts import ReportFacts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
 from torch_embers.report.tables import tables
@@ -79,7 +79,7 @@ def report(store: Store, request: Request) -> Reported:
     source = read(store, lambda source: chosen(source, limits.item_pages), characters, limits.log_characters + 1)
     paged = frozenset(chosen(source, limits.item_pages))
     near = similar(source.vectors, paged, limits.similar, limits.similar_from) if source.vectors else {}
-    facts = Facts(source, known, paged, near, is_whole=request.bodies)
+    facts = ReportFacts(source, known, paged, near, is_whole=request.bodies)
     rows = tables(facts)
     compared = since.compare(place, rows, source.newest)
     rows[since.NAME] = compared.rows

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "skips"
 
 
-class Limits(toml_models.Explained):
+class SkipLimits(toml_models.Explained):
     """Numbers of the ledger; reasons stand in data/skips.toml."""
 
     samples: int
@@ -42,14 +42,14 @@ class Limits(toml_models.Explained):
     start: float
 
 
-class Rules(toml_models.Entry):
+class SkipRules(toml_models.Entry):
     """What data/skips.toml holds."""
 
-    limits: Limits
+    limits: SkipLimits
 
 
 @dataclass(slots=True)
-class Entry:
+class SkipEntry:
     """One expected failure or skip, or all of a test that is not decided.
 
     Attributes:
@@ -88,12 +88,12 @@ class Entry:
         return {"op": self.operator, "test": self.test, "dtypes": self.dtypes}
 
 
-def limits() -> Limits:
+def limits() -> SkipLimits:
     """The numbers of data/skips.toml."""
-    return toml_models.load(Rules, "skips.toml").limits
+    return toml_models.load(SkipRules, "skips.toml").limits
 
 
-def read(build: Build, machine: Machine, known: dict[tuple[str, ...], Entry]) -> Iterator[Entry]:
+def read(build: Build, machine: Machine, known: dict[tuple[str, ...], SkipEntry]) -> Iterator[SkipEntry]:
     """The ledger of a build: each decided entry when it is decided, at last the others, counted by test and kind.
 
     Args:
@@ -108,22 +108,22 @@ def read(build: Build, machine: Machine, known: dict[tuple[str, ...], Entry]) ->
     with samples.runner_on(build, machine, bounds.start) as runner:
         code = bundle.script("skips", "entries", {})
         rows = samples.told(runner, Attempt("entries", code, "skips.py", timeout=bounds.timeout))
-        entries = [Entry.of(build.public_version, row) for row in rows if row["asked"]]
+        entries = [SkipEntry.of(build.public_version, row) for row in rows if row["asked"]]
         yield from (known[one.key] for one in entries if one.key in known)
         yield from decided(runner, [one for one in entries if one.key not in known], bounds)
-    yield from counted(Entry.of(build.public_version, row) for row in rows if not row["asked"])
+    yield from counted(SkipEntry.of(build.public_version, row) for row in rows if not row["asked"])
 
 
-def counted(entries: Iterable[Entry]) -> list[Entry]:
+def counted(entries: Iterable[SkipEntry]) -> list[SkipEntry]:
     """Entries that cannot be decided as one per test and kind; ``n`` says how many there are."""
     numbers = Counter((one.build, one.test, one.kind) for one in entries)
     return [
-        Entry(build, "", test, kind, n=number, what="no oracle was written")
+        SkipEntry(build, "", test, kind, n=number, what="no oracle was written")
         for (build, test, kind), number in sorted(numbers.items())
     ]
 
 
-def decided(runner: Runner, entries: Sequence[Entry], bounds: Limits) -> Iterator[Entry]:
+def decided(runner: Runner, entries: Sequence[SkipEntry], bounds: SkipLimits) -> Iterator[SkipEntry]:
     """Decide entries in groups, because a start takes longer than one of them; behind one that ends it, begin again."""
     waiting = [list(entries[at : at + bounds.group]) for at in range(0, len(entries), bounds.group)]
     while waiting:
@@ -135,7 +135,7 @@ def decided(runner: Runner, entries: Sequence[Entry], bounds: Limits) -> Iterato
         waiting = left
 
 
-def sort(group: Sequence[Entry], result: RunResult) -> tuple[list[Entry], list[Entry]]:
+def sort(group: Sequence[SkipEntry], result: RunResult) -> tuple[list[SkipEntry], list[SkipEntry]]:
     """Take over what a run told of its entries: those that are done, and those to begin again with."""
     told = {row.pop("at"): row for row in cells.unpack(result.stdout)}
     for at, row in told.items():
@@ -158,7 +158,7 @@ def _ended(result: RunResult) -> str:
     return "out of time" if result.signal == ENDED_BY_TIME or result.ended == "timeout" else result.ended[:80]
 
 
-def _attempt(key: str, group: Sequence[Entry], bounds: Limits) -> Attempt:
+def _attempt(key: str, group: Sequence[SkipEntry], bounds: SkipLimits) -> Attempt:
     options = {
         "entries": [one.asked() for one in group],
         "rules": resources.load_toml("oracles.toml"),
@@ -194,18 +194,18 @@ class Journal:
             folder.mkdir(parents=True, exist_ok=True)
             lines = self.path.read_text(encoding="utf-8").splitlines() if self.path.exists() else []
             rows = [json.loads(line) for line in lines if line.endswith("}")]
-            found = [Entry(**row["entry"]) for row in rows if row["digest"] == self.digest]
+            found = [SkipEntry(**row["entry"]) for row in rows if row["digest"] == self.digest]
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"--out {folder}: {error}: name another folder, or remove {self.path.name}") from error
         self.known = {one.key: one for one in found}
 
-    def append(self, one: Entry) -> None:
+    def append(self, one: SkipEntry) -> None:
         """Add an entry that is not known."""
         if one.operator and one.key not in self.known:
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"digest": self.digest, "entry": asdict(one)}) + "\n")
 
-    def write(self, entries: Sequence[Entry]) -> None:
+    def write(self, entries: Sequence[SkipEntry]) -> None:
         """Write the table; builds that were not read now keep their rows."""
         read_now = {one.build for one in entries}
         kept = []
@@ -217,7 +217,7 @@ class Journal:
         self.table.write_text(result_files.as_csv(rows), encoding="utf-8")
 
 
-def as_row(one: Entry) -> dict[str, str]:
+def as_row(one: SkipEntry) -> dict[str, str]:
     """An entry as texts; lists with blanks between."""
     return {name: " ".join(map(str, v)) if isinstance(v, list) else str(v) for name, v in asdict(one).items()}
 
@@ -225,7 +225,7 @@ def as_row(one: Entry) -> dict[str, str]:
 # the command
 
 
-def run(builds: Sequence[Build], machine: Machine, out: Path | None, progress: Progress) -> list[Entry]:
+def run(builds: Sequence[Build], machine: Machine, out: Path | None, progress: Progress) -> list[SkipEntry]:
     """Read the ledgers of builds and write them down.
 
     Args:
@@ -239,9 +239,9 @@ def run(builds: Sequence[Build], machine: Machine, out: Path | None, progress: P
         SandboxError: no build can be read.
     """
     journal = Journal(out) if out is not None else None
-    entries: list[Entry] = []
+    entries: list[SkipEntry] = []
     for build in builds:
-        own: list[Entry] = []
+        own: list[SkipEntry] = []
         try:
             for one in read(build, machine, journal.known if journal is not None else {}):
                 if journal is not None:
@@ -261,7 +261,7 @@ def run(builds: Sequence[Build], machine: Machine, out: Path | None, progress: P
     return entries
 
 
-def lines(entries: Sequence[Entry]) -> list[str]:
+def lines(entries: Sequence[SkipEntry]) -> list[str]:
     """The summary for a terminal: skips that pass first, then the counts of each build."""
     passed = [one for one in entries if one.state == PASSES and one.kind == SKIP]
     said = [f"{len(passed)} skips pass"]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from torch_embers.progress import Progress
-    from torch_embers.run.node import Facts, ShardedWork
+    from torch_embers.run.node import NodeFacts, ShardedWork
     from torch_embers.sandbox.proof import Proof
 
 
@@ -68,7 +68,7 @@ class Node:
 
     ident: str
     cpus: int
-    facts: Facts
+    facts: NodeFacts
 
     def workers(self, jobs: int) -> int:
         """Shards that it makes at a time, each with so many processors."""

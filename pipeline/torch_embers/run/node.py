@@ -65,7 +65,7 @@ class ShardedWork(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NodeFacts:
     """What a node says of itself.
 
     Attributes:
@@ -146,9 +146,11 @@ class SweepPlan:
             return cells, state.packed(store, [case.hash for case in request.own])
 
 
-def facts() -> Facts:
+def facts() -> NodeFacts:
     """What this node has; proves its sandbox."""
-    return Facts(platform.node(), rules_here(), doctor.prove(), frozenset(b.identity for b in _registry().installed()))
+    return NodeFacts(
+        platform.node(), rules_here(), doctor.prove(), frozenset(b.identity for b in _registry().installed())
+    )
 
 
 def make(plan: ShardedWork, shard: Shard) -> Any:

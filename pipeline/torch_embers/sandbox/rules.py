@@ -13,7 +13,7 @@ from torch_embers.toml_models import Entry
 FILE = "sandbox.toml"
 
 
-class Limits(Entry):
+class SandboxLimits(Entry):
     """Sizes in bytes, times in seconds; what each is for stands in the file."""
 
     disk: int
@@ -82,10 +82,10 @@ class Preload(Entry):
     modules: tuple[str, ...]
 
 
-class Rules(Entry):
+class SandboxRules(Entry):
     """The whole file."""
 
-    limits: Limits
+    limits: SandboxLimits
     variables: re.Pattern[str]
     environment: dict[str, str]
     binds: Binds
@@ -94,13 +94,13 @@ class Rules(Entry):
 
 
 @cache
-def load() -> Rules:
+def load() -> SandboxRules:
     """Read the shipped file.
 
     Raises:
         InputError: it is missing, or an entry is wrong.
     """
-    return toml_models.load(Rules, FILE)
+    return toml_models.load(SandboxRules, FILE)
 
 
 def modules_for(code: str, torch: str) -> list[str]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FILE = "verdicts.toml"
 
 
-class Rules(Explained):
+class AbsenceRules(Explained):
     """``[runs]`` of ``data/verdicts.toml``: how many runs make a verdict."""
 
     confidence: float = Field(gt=0, lt=1)
@@ -47,13 +47,13 @@ class Rules(Explained):
 
     @staticmethod
     @cache
-    def load() -> Rules:
+    def load() -> AbsenceRules:
         """Read the file.
 
         Raises:
             InputError: it is missing or an entry is wrong.
         """
-        return validate(Rules, resources.load_toml(FILE)["runs"], FILE)
+        return validate(AbsenceRules, resources.load_toml(FILE)["runs"], FILE)
 
 
 def lower_bound(hits: int, runs: int, confidence: float) -> float:
@@ -68,7 +68,7 @@ def lower_bound(hits: int, runs: int, confidence: float) -> float:
     return low
 
 
-def runs_needed(hits: int, runs: int, rules: Rules) -> int | None:
+def runs_needed(hits: int, runs: int, rules: AbsenceRules) -> int | None:
     """Clean runs that prove an absence, given the control's hits; None where the control never hit."""
     rate = lower_bound(hits, runs, rules.confidence)
     if rate <= 0:

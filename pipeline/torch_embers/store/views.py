@@ -30,7 +30,7 @@ class Candidate(Entry):
     reason: str
 
 
-class Facts(Entry):
+class FactExpressions(Entry):
     """What is derived from the facts of an item, as DuckDB expressions over ``item_facts``."""
 
     in_data_path: str
@@ -74,7 +74,7 @@ class Definitions(Entry):
     """Everything in ``data/candidates.toml``."""
 
     candidate: Candidate
-    facts: Facts
+    facts: FactExpressions
     signal: tuple[Signal, ...]
     stage: tuple[Stage, ...]
 

@@ -24,7 +24,7 @@ UNDATED = "still_occurring"
 """The table that counts issues with a case whose state on a day in the past, or its reason, nobody dates."""
 
 
-class Finding(toml_models.Entry):
+class StudyFinding(toml_models.Entry):
     """A sentence about a table or figure, and the test that decides whether the data support it."""
 
     id: str
@@ -38,7 +38,7 @@ class Finding(toml_models.Entry):
 
 
 class _File(toml_models.Entry):
-    finding: tuple[Finding, ...]
+    finding: tuple[StudyFinding, ...]
     withdrawn: tuple[dict[str, str], ...] = ()
     """Findings that were printed once; docs/study.md lists them."""
     _distinct = toml_models.distinct("finding")
@@ -48,7 +48,7 @@ class _File(toml_models.Entry):
 class Outcome:
     """A finding with the numbers of this database, and why they do not suffice (empty where they do)."""
 
-    finding: Finding
+    finding: StudyFinding
     numbers: str
     insufficient: str
 
@@ -58,7 +58,7 @@ class Outcome:
         return not self.insufficient
 
 
-def load() -> tuple[Finding, ...]:
+def load() -> tuple[StudyFinding, ...]:
     """Read data/findings.toml.
 
     Raises:
@@ -67,7 +67,7 @@ def load() -> tuple[Finding, ...]:
     return toml_models.load(_File, DEFINITIONS).finding
 
 
-def decide(study: Study, findings: Sequence[Finding] | None = None) -> tuple[Outcome, ...]:
+def decide(study: Study, findings: Sequence[StudyFinding] | None = None) -> tuple[Outcome, ...]:
     """Decide every finding whose table or figure was made."""
     made = {table.definition.id for table in study.tables}
     return tuple(_decided(study, f) for f in (load() if findings is None else findings) if f.figure in made)
@@ -96,7 +96,7 @@ def record(study: Study, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _decided(study: Study, finding: Finding) -> Outcome:
+def _decided(study: Study, finding: StudyFinding) -> Outcome:
     table = study.table(finding.figure)
     rows = table.of(**finding.where)
     if not rows:
@@ -119,7 +119,7 @@ def _few(n: int, least: int) -> str:
     return f"{n} items, {least} are needed" if n < least else ""
 
 
-def _first(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+def _first(_: StudyFinding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     counts = {str(row["class"]): int(row["type_k"] if "type_k" in row else row["k"]) for row in rows}
     n = int(rows[0]["n"])
     ordered = sorted(counts, key=lambda c: (-counts[c], c))
@@ -132,7 +132,7 @@ def _first(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str,
     return numbers, _few(n, least) or ("" if clear else f"not clearly before {second}")
 
 
-def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+def _more(_: StudyFinding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = rows[0]
     numbers = f"{row['k']} of {row['n']} before, {row['later_k']} of {row['later_n']} after"
     if row["difference"] is None:
@@ -147,14 +147,14 @@ def _more(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, 
     )
 
 
-def _share(_: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+def _share(_: StudyFinding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = rows[0]
     share = cell(row["share"])
     spread = f" ({share:.1f} %)" if share is not None else ""
     return f"{row['k']} of {row['n']}{spread}, on {row['release']}", _few(int(row["n"]), least)
 
 
-def _median(_: Finding, rows: Sequence[Row], table: Table, least: int) -> tuple[str, str]:
+def _median(_: StudyFinding, rows: Sequence[Row], table: Table, least: int) -> tuple[str, str]:
     row = rows[0]
     if row["median_to"] is None:
         numbers = f"{row[table.definition.event]} of {row['n']} {table.definition.event}"
@@ -165,14 +165,14 @@ def _median(_: Finding, rows: Sequence[Row], table: Table, least: int) -> tuple[
     return f"{between} [{low}, {high}], {row['n']} issues", _few(int(row["n"]), least) or wide
 
 
-def _agree(finding: Finding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
+def _agree(finding: StudyFinding, rows: Sequence[Row], __: Table, least: int) -> tuple[str, str]:
     row = min(rows, key=lambda r: float(r["low"]))
     numbers = f"{row['same']} of {row['n']}, kappa {row['kappa']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
     low = "" if row["low"] >= finding.least else f"the lower limit is below {finding.least}"
     return numbers, _few(int(row["n"]), least) or low
 
 
-TESTS: dict[str, Callable[[Finding, Sequence[Row], Table, int], tuple[str, str]]] = {
+TESTS: dict[str, Callable[[StudyFinding, Sequence[Row], Table, int], tuple[str, str]]] = {
     "first": _first,
     "more": _more,
     "share": _share,

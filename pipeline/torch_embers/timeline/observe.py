@@ -54,7 +54,7 @@ class RunLimits(Explained):
     passing: frozenset[str]
 
 
-class Rule(Entry):
+class EndingRule(Entry):
     """What an exception says about the build or the machine rather than about the behaviour of torch."""
 
     ending: Literal["lacks_api", "cannot_run"]
@@ -69,7 +69,7 @@ class Rule(Entry):
 
 class _File(Entry):
     limits: RunLimits
-    rules: tuple[Rule, ...]
+    rules: tuple[EndingRule, ...]
 
 
 class Raised(NamedTuple):
@@ -98,7 +98,7 @@ def limits() -> RunLimits:
 
 
 @cache
-def _rules() -> tuple[Rule, ...]:
+def _rules() -> tuple[EndingRule, ...]:
     return load(_File, FILE).rules
 
 
@@ -153,7 +153,7 @@ def last_exception(text: str) -> Raised | None:
     return None
 
 
-def _fits(rule: Rule, raised: Raised, code: str) -> str:
+def _fits(rule: EndingRule, raised: Raised, code: str) -> str:
     """What is missing, where the rule fits; else empty."""
     if (rule.types and raised.type not in rule.types) or (rule.by_script and not raised.by_script):
         return ""

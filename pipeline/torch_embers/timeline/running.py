@@ -23,7 +23,7 @@ from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import now_utc
 from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.sandbox.runner import Attempt, Worker, drive
-from torch_embers.statistics.absence import Rules, runs_needed
+from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import stage
 from torch_embers.timeline.behaviour import showing
@@ -150,7 +150,7 @@ def series(runs: int, batch: int) -> list[RunKey]:
     return [RunKey(number % 2, batch, number // 2) for number in range(runs)]
 
 
-def needed(hits: int, runs: int, rules: Rules, *, by_start: bool) -> int | None:
+def needed(hits: int, runs: int, rules: AbsenceRules, *, by_start: bool) -> int | None:
     """Clean runs, in each of two batches, that show an absence; None where the bad side shows the behaviour too rarely.
 
     Args:
@@ -189,7 +189,7 @@ class Runs:
         self._unusable: set[str] = set()
         self._waiting: list[dict[str, Any]] = []
         self._committed = time.monotonic()
-        self._rules = Rules.load()
+        self._rules = AbsenceRules.load()
         self.seen: dict[tuple[str, str], dict[RunKey, Observation]] = defaultdict(dict)
         self._hindered: Counter[tuple[str, str]] = Counter()
         self._fresh: set[str] = set()  # scripts of which a run was a timeout

@@ -11,7 +11,7 @@ from packaging.version import Version
 from torch_embers import resources
 from torch_embers.cases import fix_test_rules
 from torch_embers.extract.script import ReportText
-from torch_embers.statistics.absence import Rules, runs_needed
+from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import judged, match
 from torch_embers.timeline.behaviour import showing
@@ -172,7 +172,7 @@ def _enough(bad: Sequence[Run], clean: Sequence[Run]) -> bool:
     """Whether both batches have as many clean runs as the hit rate on the bad side asks for (data/verdicts.toml)."""
     bad, clean = ([run for run in runs if run.seen.ending not in GAPS] for runs in (bad, clean))
     control = [run.seen for run in bad if run.batch == 1]
-    asked = runs_needed(showing(control, control), len(control), Rules.load())
+    asked = runs_needed(showing(control, control), len(control), AbsenceRules.load())
     if asked is None or showing([run.seen for run in clean], control):
         return False
     return all(sum(run.batch == batch for run in clean) >= asked for batch in (1, 2))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.cases.case import Case
     from torch_embers.sandbox.runner import RunResult
-    from torch_embers.statistics.absence import Rules
+    from torch_embers.statistics.absence import AbsenceRules
 
 PROFILES = {
     "curated": "reviewed",
@@ -97,16 +97,16 @@ class Batch:
         """Modules that its zygotes import."""
         return PRELOADS.get(self.case.origin, PRELOAD)
 
-    def plan(self, control: Control, rules: Rules) -> None:
+    def plan(self, control: Control, rules: AbsenceRules) -> None:
         """Fix the number of runs, before the first."""
         self.control, self.planned = control, planned(control, rules, by_start=rules.by_start(self.case.signature))
 
-    def plan_control(self, rules: Rules) -> None:
+    def plan_control(self, rules: AbsenceRules) -> None:
         """Fix the size of a control batch: it does not depend on hits; time limits without any hit end it early."""
         self.is_control = True
         self.planned = rules.slow_control_batch if self.case.timeout > rules.slow_after else rules.control_batch
 
-    def turns(self, rules: Rules) -> int:
+    def turns(self, rules: AbsenceRules) -> int:
         """Fresh zygotes that its runs may take."""
         return self.planned + rules.confirmations if rules.by_start(self.case.signature) else rules.zygotes
 
@@ -115,13 +115,13 @@ class Batch:
         self._turn_start = len(self.seen)
         self._forks = []
 
-    def makes_again(self, run: RunResult, rules: Rules) -> bool:
+    def makes_again(self, run: RunResult, rules: AbsenceRules) -> bool:
         """Whether a run that has ended is not taken, but made again because the machine was busy."""
         again = self._repeats < rules.busy_repeats and was_hindered(self.case, run, rules)
         self._repeats = self._repeats + 1 if again else 0
         return again
 
-    def take(self, observation: Observation, rules: Rules) -> None:
+    def take(self, observation: Observation, rules: AbsenceRules) -> None:
         """Add what a run showed."""
         self.made += 1
         self._forks.append(observation)
@@ -134,7 +134,7 @@ class Batch:
         """Seed of a run: another one for each run, from which its turn can be read."""
         return 1_000 * SEEDS * self.number + SEEDS * turn + place
 
-    def recall(self, runs: Sequence[tuple[int, Observation]], rules: Rules) -> None:
+    def recall(self, runs: Sequence[tuple[int, Observation]], rules: AbsenceRules) -> None:
         """Take over runs of an earlier session, each with its seed; starts that were cut short do not count."""
         self.made = len(runs)
         if not rules.by_start(self.case.signature):
@@ -145,7 +145,7 @@ class Batch:
             starts.setdefault(seed // SEEDS, []).append(observation)
         self.seen = [of_start(forks) for forks in starts.values() if start_is_over(forks, rules)]
 
-    def is_settled(self, rules: Rules) -> bool:
+    def is_settled(self, rules: AbsenceRules) -> bool:
         """Whether no further run is wanted."""
         if self._is_amid_start(rules):
             return False
@@ -160,7 +160,7 @@ class Batch:
             return True
         return len(self.seen) >= self.planned + (rules.confirmations if hits else 0)
 
-    def wants(self, turn: int, rules: Rules) -> bool:
+    def wants(self, turn: int, rules: AbsenceRules) -> bool:
         """Whether zygote number ``turn`` should make one more run."""
         if self.is_settled(rules):
             return False
@@ -175,12 +175,12 @@ class Batch:
         # what was seen here is seen again in the next zygote; the last one makes what is still lacking
         return own[-1].outcome not in ("reproduced", "cannot_run") or is_last
 
-    def wants_injection(self, turn: int, rules: Rules) -> bool:
+    def wants_injection(self, turn: int, rules: AbsenceRules) -> bool:
         """Whether the case should show here that it could see its fault: it has no build that does."""
         fits = not self.is_control and self.control.kind == "none" and self.case.oracle == "self"
         return fits and len(self.injected) <= turn < rules.injected_batch and not self.is_settled(rules)
 
-    def decide(self, rules: Rules) -> Decision:
+    def decide(self, rules: AbsenceRules) -> Decision:
         """The verdict."""
         control = self.control
         hits = _count(self.injected)
@@ -193,7 +193,7 @@ class Batch:
         """What a control batch showed."""
         return Control("build", self.build.identity, self._hits(), len(self.seen))
 
-    def _is_amid_start(self, rules: Rules) -> bool:
+    def _is_amid_start(self, rules: AbsenceRules) -> bool:
         return rules.by_start(self.case.signature) and bool(self._forks) and not start_is_over(self._forks, rules)
 
     def _hits(self) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import WHOLE, note_builds
 from torch_embers.normalize import naive_utc
-from torch_embers.statistics.absence import Rules
+from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts.batch import Batch, cannot_run_here, control_builds, control_releases
 from torch_embers.verdicts.ledger import Cell, Ledger
 from torch_embers.verdicts.schedule import Schedule
@@ -85,12 +85,12 @@ class Executor:
         writer: Writer,
         machine: Machine,
         progress: Progress,
-        rules: Rules | None = None,
+        rules: AbsenceRules | None = None,
     ) -> None:
         self.ledger = Ledger(store, writer)
         self._writer = writer
         self._progress = progress
-        self._rules = rules or Rules.load()
+        self._rules = rules or AbsenceRules.load()
         self._machine = machine
         self._places: dict[str, tuple[Build, Mapping[str, object]]] = {}
         self._environments: dict[str, str] = {}

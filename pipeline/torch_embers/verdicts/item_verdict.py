@@ -15,7 +15,7 @@ from torch_embers.verdicts.status import OWN_REPORT
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
 
 SpeaksOf = Literal["report", "another_input", "not_compared"]
 
@@ -37,7 +37,7 @@ class ItemVerdict:
         also_occurs: whether another case occurs there, while the report's own does not.
     """
 
-    entry: Entry
+    entry: MatrixEntry
     speaks_of: SpeaksOf
     also_occurs: bool = False
 
@@ -54,7 +54,7 @@ class ItemVerdict:
         return f"{self.entry.verdict} ({self.mark})" if self.mark else self.entry.verdict
 
 
-def item_verdict(cases: Iterable[Mapping[str, str | None]], verdicts: Sequence[Entry]) -> ItemVerdict:
+def item_verdict(cases: Iterable[Mapping[str, str | None]], verdicts: Sequence[MatrixEntry]) -> ItemVerdict:
     """What the verdicts of an item's cases say of it together.
 
     Args:

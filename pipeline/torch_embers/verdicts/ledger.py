@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch_embers.builds.registry import Build
     from torch_embers.cases.case import Case
     from torch_embers.sandbox.runner import Attempt, RunResult
-    from torch_embers.statistics.absence import Rules
+    from torch_embers.statistics.absence import AbsenceRules
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
     from torch_embers.verdicts.batch import Batch
@@ -168,7 +168,7 @@ class Ledger:
             found = connection.execute(_AGREEING, [build.identity, environment, since, naive_utc()]).fetchall()
         return {case_hash: frozenset(batches) for case_hash, batches in found}
 
-    def without_starts(self, cells: Mapping[tuple[str, str], Cell], rules: Rules) -> set[tuple[str, str]]:
+    def without_starts(self, cells: Mapping[tuple[str, str], Cell], rules: AbsenceRules) -> set[tuple[str, str]]:
         """Verdicts that count forks although they should count fresh starts, by case hash and build identity.
 
         Args:
@@ -187,7 +187,7 @@ class Ledger:
                 lacking.add(key)
         return lacking
 
-    def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: Rules) -> None:
+    def recall(self, build: Build, batches: Sequence[Batch], since: datetime | None, rules: AbsenceRules) -> None:
         """Give the batches of one build the runs that an interrupted sweep has stored.
 
         With ``since`` none from before that, and none that is dated later than now.

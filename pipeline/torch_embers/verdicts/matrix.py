@@ -31,7 +31,7 @@ OWN = "own"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MatrixEntry:
     """One verdict with the names people know.
 
     Attributes:
@@ -95,15 +95,15 @@ class Entry:
         return self.environment if self.provenance == OWN else f"{self.provenance}, on {self.environment}"
 
 
-COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in ("labels", "identity"))
+COLUMNS = tuple(field.name for field in fields(MatrixEntry) if field.name not in ("labels", "identity"))
 
 
-def entries(store: Store) -> list[Entry]:
+def entries(store: Store) -> list[MatrixEntry]:
     """The newest verdict of every current case on every build, by case, oldest build first, own before shipped ones."""
     query = resources.package_file("verdicts", "matrix.sql").read_text(encoding="utf-8")
     with store.read() as connection:
         schema.require_ours(connection, store.path)
-        verdicts = [Entry(*row) for row in connection.execute(query).fetchall()]
+        verdicts = [MatrixEntry(*row) for row in connection.execute(query).fetchall()]
     return sorted(verdicts, key=lambda e: (e.case, version_key(e.build), e.provenance != OWN, e.environment))
 
 
@@ -126,13 +126,13 @@ def version_key(text: str) -> Version:
         return Version("0")
 
 
-def preferred(verdicts: Sequence[Entry]) -> list[Entry]:
+def preferred(verdicts: Sequence[MatrixEntry]) -> list[MatrixEntry]:
     """The entries without shipped ones of a case and build of which an own one decides."""
     own = {(e.case, e.build) for e in verdicts if e.provenance == OWN and e.decides}
     return [e for e in verdicts if e.provenance == OWN or (e.case, e.build) not in own]
 
 
-def builds_of(verdicts: Sequence[Entry]) -> list[str]:
+def builds_of(verdicts: Sequence[MatrixEntry]) -> list[str]:
     """Builds, oldest first."""
     return sorted({e.build for e in verdicts}, key=version_key)
 
@@ -142,12 +142,12 @@ def rank(verdict: str) -> int:
     return ORDER.index(verdict) if verdict in ORDER else len(ORDER)
 
 
-def deciding(verdicts: Iterable[Entry]) -> Entry:
+def deciding(verdicts: Iterable[MatrixEntry]) -> MatrixEntry:
     """The verdict that speaks for several on one build, of cases or environments: ``occurs`` wins over all others."""
     return min(verdicts, key=lambda entry: rank(entry.verdict))
 
 
-def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
+def changes(verdicts: Sequence[MatrixEntry]) -> dict[str, list[tuple[str, str]]]:
     """Cases whose verdict changes between two builds: for each, (build, verdict) where a new one begins.
 
     Only verdicts that decide are looked at: the others say nothing about the bug.
@@ -165,7 +165,7 @@ def changes(verdicts: Sequence[Entry]) -> dict[str, list[tuple[str, str]]]:
     return {case: seen for case, seen in told.items() if len(seen) > 1}
 
 
-def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
+def as_csv(verdicts: Sequence[MatrixEntry], before: Sequence[Line] = ()) -> str:
     """The matrix as a file of verdicts: a heading, and a line per verdict.
 
     Args:
@@ -189,14 +189,17 @@ def as_csv(verdicts: Sequence[Entry], before: Sequence[Line] = ()) -> str:
     return out.getvalue()
 
 
-def as_json_lines(verdicts: Sequence[Entry]) -> bytes:
+def as_json_lines(verdicts: Sequence[MatrixEntry]) -> bytes:
     """The matrix as JSON, one verdict a line."""
     lines = [orjson.dumps(e.row() | {"decided_at": _iso(e.decided_at)}) for e in verdicts]
     return b"".join(line + b"\n" for line in lines)
 
 
 def as_junit(
-    verdicts: Sequence[Entry], name: str = "embers", flips: Sequence[tuple[str, str, str]] = (), flips_at: str = ""
+    verdicts: Sequence[MatrixEntry],
+    name: str = "embers",
+    flips: Sequence[tuple[str, str, str]] = (),
+    flips_at: str = "",
 ) -> bytes:
     """The matrix as JUnit XML, a suite per build and environment: a bug that occurs fails, only an absence passes.
 
@@ -210,7 +213,7 @@ def as_junit(
         flips_at: when that was found, in ISO 8601, UTC.
     """
     root = ET.Element("testsuites", name=name)
-    suites: dict[tuple[str, str], list[Entry]] = {}
+    suites: dict[tuple[str, str], list[MatrixEntry]] = {}
     for entry in sorted(preferred(verdicts), key=lambda e: version_key(e.build)):
         suites.setdefault((entry.identity.partition("@")[0] or entry.build, entry.place), []).append(entry)
     for (build, place), own in suites.items():

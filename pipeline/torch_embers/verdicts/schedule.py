@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from torch_embers.sandbox.runner import Runner, RunResult
-    from torch_embers.statistics.absence import Rules
+    from torch_embers.statistics.absence import AbsenceRules
     from torch_embers.verdicts.batch import Batch
     from torch_embers.verdicts.verdict import Observation
 
@@ -75,7 +75,7 @@ class Course:
         if kinds & {*TIMED, "memory"}:
             self.seconds = LONG
 
-    def begin_turn(self, zygote: int, rules: Rules) -> bool:
+    def begin_turn(self, zygote: int, rules: AbsenceRules) -> bool:
         """Let a zygote serve the next turn that wants a run; whether there is one."""
         while self.turn + 1 < self.batch.turns(rules) and not self.batch.is_settled(rules):
             self.turn += 1
@@ -86,11 +86,11 @@ class Course:
         self.turn = self.batch.turns(rules)
         return False
 
-    def wants(self, rules: Rules) -> bool:
+    def wants(self, rules: AbsenceRules) -> bool:
         """Whether the present turn makes a further run."""
         return self.batch.wants_injection(self.turn, rules) or self.batch.wants(self.turn, rules)
 
-    def is_over(self, rules: Rules) -> bool:
+    def is_over(self, rules: AbsenceRules) -> bool:
         """Whether no further turn of it is made."""
         return self.turn + 1 >= self.batch.turns(rules) or self.batch.is_settled(rules)
 
@@ -144,7 +144,7 @@ class Schedule:
     def __init__(
         self,
         shares: Sequence[tuple[Runner, Sequence[Batch]]],
-        rules: Rules,
+        rules: AbsenceRules,
         jobs: int,
         said: Callable[[str], None],
     ) -> None:

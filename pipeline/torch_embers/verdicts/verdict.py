@@ -17,7 +17,7 @@ from pydantic import Field
 
 from torch_embers.cases import fix_test_rules
 from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
-from torch_embers.statistics.absence import FILE, Rules, runs_needed
+from torch_embers.statistics.absence import FILE, AbsenceRules, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.toml_models import Entry, load
 
@@ -65,7 +65,7 @@ class _Excuse(Entry):
 
 
 class _File(Entry):
-    runs: Rules
+    runs: AbsenceRules
     cannot_run: tuple[_Excuse, ...]
 
 
@@ -167,7 +167,7 @@ def speaks_of_script(seen: Signature) -> bool:
     return any(seen.type == known.type and known.message.lower() in seen.message.lower() for known in excuses)
 
 
-def was_hindered(case: Case, run: RunResult, rules: Rules) -> bool:
+def was_hindered(case: Case, run: RunResult, rules: AbsenceRules) -> bool:
     """Whether a limit of time ended a run, or a part of it, and a busy machine may be why: then it says nothing.
 
     The sandbox does not count the time in which a run waits for a processor, up to a bound. A case that watches its
@@ -195,7 +195,7 @@ def shares(runs: int, rounds: int) -> list[int]:
     return [runs // rounds + (place < runs % rounds) for place in range(rounds)]
 
 
-def start_is_over(runs: Sequence[Observation], rules: Rules) -> bool:
+def start_is_over(runs: Sequence[Observation], rules: AbsenceRules) -> bool:
     """Whether a fresh start has shown what it can: a run that was not clean, or as many clean ones as it makes."""
     return len(runs) >= rules.layout_forks or any(run.outcome != "not_reproduced" for run in runs)
 
@@ -253,7 +253,7 @@ def why_unseen(control: str) -> str:
     return "the control shows the bug too rarely" if control == "build" else "no build here shows the bug"
 
 
-def planned(control: Control, rules: Rules, *, by_start: bool = False) -> int:
+def planned(control: Control, rules: AbsenceRules, *, by_start: bool = False) -> int:
     """Runs that a target needs, fixed before the first of them.
 
     Args:
@@ -267,7 +267,7 @@ def planned(control: Control, rules: Rules, *, by_start: bool = False) -> int:
     return rules.without_control
 
 
-def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rules: Rules) -> Decision:
+def decide(seen: Sequence[Observation], control: Control, planned_runs: int, rules: AbsenceRules) -> Decision:
     """The verdict of these runs.
 
     Args:

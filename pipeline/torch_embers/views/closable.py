@@ -22,7 +22,7 @@ from torch_embers.views.item_report import OCCURS, Answer, Closable, ItemReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
 
 Fact = tuple[str, dict[str, Any]]
 _NEITHER = "it is neither what was reported nor what was expected"
@@ -35,7 +35,7 @@ _CLOSED = {
 }
 
 
-class Rule(toml_models.Entry):
+class ClosableRule(toml_models.Entry):
     """A rule of data/closable.toml."""
 
     name: str
@@ -45,11 +45,11 @@ class Rule(toml_models.Entry):
 
 
 class _File(toml_models.Entry):
-    rule: tuple[Rule, ...]
+    rule: tuple[ClosableRule, ...]
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[ClosableRule, ...]:
     """The rules in the order in which they are asked.
 
     Raises:
@@ -166,7 +166,7 @@ def _of_cases(report: ItemReport, release: str) -> Iterator[Fact]:
 _SAID = {"occurs": "occurs", "absent": "is gone"}
 
 
-def _of_own(report: ItemReport, now: Sequence[Sequence[Entry]]) -> Iterator[Fact]:
+def _of_own(report: ItemReport, now: Sequence[Sequence[MatrixEntry]]) -> Iterator[Fact]:
     """What the report's own cases say on the newest release: one that occurs decides, gone needs all of them.
 
     Args:

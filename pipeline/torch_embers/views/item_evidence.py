@@ -16,7 +16,7 @@ from torch_embers.store import schema
 from torch_embers.store.rows import mappings
 from torch_embers.timeline.model import GAPS
 from torch_embers.timeline.stored import timeline_of, timelines
-from torch_embers.verdicts.matrix import Entry, entries, version_key
+from torch_embers.verdicts.matrix import MatrixEntry, entries, version_key
 from torch_embers.verdicts.script_excerpt import script_of
 from torch_embers.views.closable import closable
 from torch_embers.views.item_report import ItemReport, Row
@@ -150,7 +150,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
         facts = {(row["repo"], row["number"]): row for row in mappings(connection, _DECIDED)}
         links = by_item(mappings(connection, _DUPLICATES))
         release = _reference(connection, verdicts_of_all)
-    by_case: dict[str, list[Entry]] = defaultdict(list)
+    by_case: dict[str, list[MatrixEntry]] = defaultdict(list)
     for entry in verdicts_of_all:
         by_case[entry.case].append(entry)
     made = {}
@@ -176,7 +176,7 @@ def answered(store: Store) -> dict[tuple[str, int], ItemReport]:
     }
 
 
-def _reference(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[Entry]) -> str:
+def _reference(connection: duckdb.DuckDBPyConnection, verdicts: Iterable[MatrixEntry]) -> str:
     """The newest release on which at least half as many cases and scripts ran as on any.
 
     One run on a newer release takes no answer from the others; pre-releases count where nothing else ran.
@@ -229,7 +229,7 @@ def report_of(store: Store, repo: str, number: int) -> ItemReport:
     return replace(known, answer=closable(known, release, other))
 
 
-def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[Entry]) -> ItemReport:
+def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[MatrixEntry]) -> ItemReport:
     """All that is known of an item, without its answer.
 
     Raises:

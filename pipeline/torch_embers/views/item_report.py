@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from torch_embers.judgements import readings_of
 from torch_embers.verdicts.item_verdict import item_verdict
-from torch_embers.verdicts.matrix import OWN, Entry, builds_of, deciding, preferred, version_key
+from torch_embers.verdicts.matrix import OWN, MatrixEntry, builds_of, deciding, preferred, version_key
 from torch_embers.views.script_text import answer
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class ItemReport:
     script: Script | NoScript | None
     timeline: Timeline | None
     statuses: Sequence[Row]
-    verdicts: Sequence[Entry]
+    verdicts: Sequence[MatrixEntry]
     fix_tests: Sequence[Row] = ()
     bisections: Sequence[Row] = ()
     answer: Answer | None = None
@@ -202,7 +202,7 @@ def _said(verdict: str, of: SpeaksOf, *, in_part: bool) -> str:
     return said[0].upper() + said[1:]
 
 
-def _since(history: Sequence[Entry], *, ever: bool) -> str:
+def _since(history: Sequence[MatrixEntry], *, ever: bool) -> str:
     """From which build on the newest verdict of a case holds, without a gap: only an absence says that it is gone.
 
     Args:

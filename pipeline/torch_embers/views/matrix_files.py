@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def save_matrix(
     store: Store, csv: Path | None, junit: Path | None, jsonl: Path | None, *, only_own: bool = False
-) -> list[matrix.Entry]:
+) -> list[matrix.MatrixEntry]:
     """Read the matrix, or that of own runs, and write it to the files that are asked for.
 
     Raises:
@@ -40,7 +40,7 @@ def save_matrix(
     return entries
 
 
-def add_to_file(entries: Sequence[matrix.Entry], path: Path) -> list[matrix.Entry]:
+def add_to_file(entries: Sequence[matrix.MatrixEntry], path: Path) -> list[matrix.MatrixEntry]:
     """Add verdicts to a file of verdicts.
 
     Returns:
@@ -51,8 +51,8 @@ def add_to_file(entries: Sequence[matrix.Entry], path: Path) -> list[matrix.Entr
         StoreError: another process adds to it.
     """
     present = {case.name: case.hash for case in shipped_cases(None)}
-    fresh: list[matrix.Entry] = []
-    former: list[matrix.Entry] = []
+    fresh: list[matrix.MatrixEntry] = []
+    former: list[matrix.MatrixEntry] = []
     for entry in entries:
         (fresh if present.get(entry.case, entry.case_hash) == entry.case_hash else former).append(entry)
     try:

@@ -20,7 +20,7 @@ from torch_embers.views.script_text import MATCHES, command, ending
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torch_embers.verdicts.matrix import Entry
+    from torch_embers.verdicts.matrix import MatrixEntry
     from torch_embers.views.item_report import ItemReport
 
 LONGEST_COMMENT = 65_536
@@ -99,7 +99,7 @@ def _limits(report: ItemReport) -> Iterator[str]:
         yield _NO_FIX
 
 
-def _control_elsewhere(report: ItemReport, newest: Entry) -> bool:
+def _control_elsewhere(report: ItemReport, newest: MatrixEntry) -> bool:
     """Whether the control ran with another processor or CPU capability than the newest build, where that may matter.
 
     It does not where the case occurs on the newest build's kind of machine, or is absent on the control's, too.

@@ -64,7 +64,7 @@ FORMS: dict[str, Any] = {
 }
 
 
-def stored(connection: duckdb.DuckDBPyConnection, reading: files.Reading) -> files.Read:
+def stored(connection: duckdb.DuckDBPyConnection, reading: files.FileReading) -> files.Read:
     with reading:
         return reading.store(connection)
 

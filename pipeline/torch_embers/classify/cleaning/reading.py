@@ -12,7 +12,7 @@ from torch_embers.classify.cleaning.rules import heading_name, plain_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.classify.cleaning.rules import Frame, Rules, Span
+    from torch_embers.classify.cleaning.rules import CleaningRules, Frame, Span
 
 _BULLETS = re.compile(r"\A(?:[-*+•][ \t]+|#{1,6}[ \t]+|\[[ xX]\] )+")
 _QUOTE = re.compile(r"(?:> ?)+(?!>)")
@@ -23,10 +23,10 @@ _FUNCTION_END = re.compile(r"[(<]| \+ 0x|@@?")
 
 
 @dataclass(slots=True)
-class Reading:
+class TextReading:
     """One pass over the lines of one text."""
 
-    rules: Rules
+    rules: CleaningRules
     reply: bool
     out: list[str] = field(default_factory=list)
     """The lines that are left."""

@@ -31,13 +31,13 @@ Prose = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
 
 
-class Rule(Entry):
+class CleaningRule(Entry):
     """A part of the file, with its reason."""
 
     reason: Prose
 
 
-class Heading(Rule):
+class Heading(CleaningRule):
     """What a heading of a form does to what follows, and the mark that stands for it."""
 
     id: str
@@ -46,7 +46,7 @@ class Heading(Rule):
     names: tuple[str, ...]
 
 
-class Line(Rule):
+class Line(CleaningRule):
     """Lines that are dropped, or their beginning."""
 
     id: str
@@ -56,7 +56,7 @@ class Line(Rule):
     ignore_case: bool = False
 
 
-class Span(Rule):
+class Span(CleaningRule):
     """Lines that are dropped from one that starts it on, as long as the next ones look alike."""
 
     id: str
@@ -64,7 +64,7 @@ class Span(Rule):
     next: Pattern
 
 
-class Frame(Rule):
+class Frame(CleaningRule):
     """How a line of a stack looks, where the innermost frame stands, and whether source follows."""
 
     id: str
@@ -73,7 +73,7 @@ class Frame(Rule):
     source: bool
 
 
-class Inline(Rule):
+class Inline(CleaningRule):
     """A replacement within lines."""
 
     id: str
@@ -88,7 +88,7 @@ class Inline(Rule):
         return self.pattern.sub(FUNCTIONS.get(self.becomes, self.becomes), text)
 
 
-class Sign(Rule):
+class Sign(CleaningRule):
     """What is read of a raw body in lower case beside its prose."""
 
     id: str
@@ -103,7 +103,7 @@ class Sign(Rule):
         return {f"{self.id}:{'_'.join(said.split())}" for said in self.pattern.findall(text)}
 
 
-class Environment(Rule):
+class Environment(CleaningRule):
     """Names and beginnings of lines that describe a machine."""
 
     keys: frozenset[str]
@@ -112,7 +112,7 @@ class Environment(Rule):
     said: frozenset[str]
 
 
-class Stack(Rule):
+class Stack(CleaningRule):
     """What begins and ends a stack, and frames that carry no information."""
 
     header: Pattern
@@ -123,7 +123,7 @@ class Stack(Rule):
     noise_python: frozenset[str]
 
 
-class Code(Rule):
+class Code(CleaningRule):
     """How source looks, and which of its words are kept."""
 
     looks: Pattern
@@ -136,7 +136,7 @@ class Code(Rule):
     stop: frozenset[str]
 
 
-class Limits(Entry):
+class CleaningLimits(Entry):
     """Numbers of ``[limits]``; the file says what each is for."""
 
     line_chars: Count
@@ -160,7 +160,7 @@ class RulesFile(Entry):
     """The whole file."""
 
     version: Literal[1]
-    limits: Limits
+    limits: CleaningLimits
     heading: tuple[Heading, ...]
     environment: Environment
     line: tuple[Line, ...]
@@ -181,7 +181,7 @@ class RulesFile(Entry):
         return self
 
 
-class Rules:
+class CleaningRules:
     """The compiled rules."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:

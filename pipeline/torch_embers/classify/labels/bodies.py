@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from torch_embers import resources, toml_models
-from torch_embers.classify.labels.gold import Answer, GoldItem
+from torch_embers.classify.labels.gold import GoldAnswer, GoldItem
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
@@ -59,8 +59,10 @@ class BodyAnswer(toml_models.Entry):
     def gold(self, taxonomy: Taxonomy) -> GoldItem:
         """The answer as gold labels: of backends, any number; of other schemes those that were answered."""
         named = ("bug_type", "memory_type", "memory_subtype", "consequence")
-        answers = {scheme: Answer(frozenset({value}), READ_BY) for scheme in named if (value := getattr(self, scheme))}
-        answers["backend"] = Answer(frozenset(self.backends), READ_BY)
+        answers = {
+            scheme: GoldAnswer(frozenset({value}), READ_BY) for scheme in named if (value := getattr(self, scheme))
+        }
+        answers["backend"] = GoldAnswer(frozenset(self.backends), READ_BY)
         return GoldItem.of(REPO, self.number, answers, taxonomy)
 
 

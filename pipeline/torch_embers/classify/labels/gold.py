@@ -31,7 +31,7 @@ _VOTES = """
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GoldAnswer:
     """The classes of one item in one scheme; one class where the scheme is exclusive."""
 
     values: frozenset[str]
@@ -55,7 +55,11 @@ class GoldItem:
 
     @staticmethod
     def of(
-        repo: str, number: int, answers: Mapping[str, Answer], taxonomy: Taxonomy, created_at: datetime | None = None
+        repo: str,
+        number: int,
+        answers: Mapping[str, GoldAnswer],
+        taxonomy: Taxonomy,
+        created_at: datetime | None = None,
     ) -> GoldItem:
         """An item by its answers."""
         values = {scheme: answer.values for scheme, answer in answers.items()}
@@ -68,7 +72,7 @@ class GoldItem:
         return GoldItem(repo, number, single, by, created_at, values)
 
 
-def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
+def decide(votes: Iterable[tuple[str, str, str]]) -> GoldAnswer:
     """One answer of several annotators.
 
     The first kind in ``ORDER`` that voted decides; within a kind the most frequent answer, and where that is a draw,
@@ -84,7 +88,7 @@ def decide(votes: Iterable[tuple[str, str, str]]) -> Answer:
     heard = {who: frozenset(values) for who, values in sorted(said.items()) if who[0] == best}
     counted = Counter(heard.values())
     (_, annotator, kind), values = max(heard.items(), key=lambda one: counted[one[1]])
-    return Answer(values, f"{kind}:{annotator}")
+    return GoldAnswer(values, f"{kind}:{annotator}")
 
 
 def load(store: Store, taxonomy: Taxonomy | None = None) -> list[GoldItem]:

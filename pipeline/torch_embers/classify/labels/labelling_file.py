@@ -75,7 +75,7 @@ class ExecutionFunction(Function):
         return bool(self.types) + bool(self.message) + bool(self.declared)
 
 
-class Limits(Entry):
+class LabellingLimits(Entry):
     """How much of a text is read and kept."""
 
     body_chars: Count
@@ -89,7 +89,7 @@ class LabellingFile(Entry):
     """The whole file."""
 
     version: Literal[1]
-    limits: Limits
+    limits: LabellingLimits
     function: tuple[AnyFunction, ...]
 
     _check = toml_models.distinct("function")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationError, ValidationInfo, model_validator
 
 from torch_embers import resources, toml_models
-from torch_embers.classify.labels.gold import Answer, GoldItem
+from torch_embers.classify.labels.gold import GoldAnswer, GoldItem
 from torch_embers.errors import InputError
 from torch_embers.taxonomy import Taxonomy
 
@@ -129,7 +129,7 @@ def gold_items(items: Mapping[tuple[str, int], WildItem], taxonomy: Taxonomy) ->
     found = []
     for place, item in items.items():
         answers = {
-            name: Answer(frozenset(value for scheme, value in item.labels if scheme == name), item.annotator)
+            name: GoldAnswer(frozenset(value for scheme, value in item.labels if scheme == name), item.annotator)
             for name in {*several, *dict(item.labels)}
         }
         found.append(GoldItem.of(*place, answers, taxonomy))

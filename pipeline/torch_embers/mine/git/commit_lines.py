@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, Change, Landed, subject_of
+from torch_embers.mine.git.commits import CHANGES, LARGEST, MAIN, FileChange, Landed, subject_of
 from torch_embers.mine.git.git_records import SHA
 from torch_embers.normalize import clean_text, iso_utc
 
@@ -45,9 +45,9 @@ def read(record: Mapping[str, Any], repo: str) -> Landed:
     )
 
 
-def _changes(files: list[object]) -> Iterator[Change]:
+def _changes(files: list[object]) -> Iterator[FileChange]:
     for entry in dict.fromkeys(file for file in files if isinstance(file, str)):
         if match := _FILE.fullmatch(entry):
             letter, path = match.groups()
             if path := clean_text(path.rpartition("\t")[2]):
-                yield Change(path, CHANGES.get(letter, "changed") if letter else None)
+                yield FileChange(path, CHANGES.get(letter, "changed") if letter else None)

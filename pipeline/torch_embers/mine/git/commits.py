@@ -80,7 +80,7 @@ def _rules() -> _Rules:
     return toml_models.load(_Rules, FILE)
 
 
-class Change(NamedTuple):
+class FileChange(NamedTuple):
     """A file that a commit changes; the numbers of lines are ``None`` for a binary file, or where they are unknown."""
 
     path: str
@@ -98,7 +98,7 @@ class Landed:
     subject: str
     message: str
     committed_at: str | None
-    files: Sequence[Change] | None = ()
+    files: Sequence[FileChange] | None = ()
     """``None`` where the source cannot say."""
     files_total: int | None = None
     """Files changed, where ``files`` is only a part of them."""

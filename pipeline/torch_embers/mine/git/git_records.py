@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from torch_embers.errors import InputError
-from torch_embers.mine.git.commits import CHANGES, MAIN, Change, Landed
+from torch_embers.mine.git.commits import CHANGES, MAIN, FileChange, Landed
 from torch_embers.mine.git.gitrepo import moment, path_text
 from torch_embers.normalize import clean_text
 
@@ -47,7 +47,9 @@ def read_git_log(body: bytes, repo: str, rows: Rows, lines: Mapping[str, Line], 
         rows.add(_landed(repo, sha, values, None if sha in pathless else files, lines.get(sha, MAIN)))
 
 
-def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change] | None, line: Line | None) -> Landed:
+def _landed(
+    repo: str, sha: str, values: Sequence[bytes], files: Sequence[FileChange] | None, line: Line | None
+) -> Landed:
     return Landed(
         repo,
         sha,
@@ -62,14 +64,14 @@ def _landed(repo: str, sha: str, values: Sequence[bytes], files: Sequence[Change
     )
 
 
-def _files(tokens: Sequence[bytes], place: int) -> tuple[list[Change], int]:
+def _files(tokens: Sequence[bytes], place: int) -> tuple[list[FileChange], int]:
     """The files from ``place`` on, and where the next commit begins."""
     found: dict[bytes, str] = {}
     while place < len(tokens) and (entry := _RAW.fullmatch(tokens[place])):
         place += 2 if entry[1] in _TWO_PATHS else 1
         found[tokens[min(place, len(tokens) - 1)]] = CHANGES.get(entry[1].decode(), "changed")
         place += 1
-    return [Change(path_text(name), change) for name, change in found.items()], place
+    return [FileChange(path_text(name), change) for name, change in found.items()], place
 
 
 def _prose(raw: bytes) -> str:

@@ -79,7 +79,7 @@ class Claim(toml_models.Entry):
         return tuple(check for check in self.checks if not check.holds)
 
 
-class Reference(toml_models.Entry):
+class ClaimSource(toml_models.Entry):
     """An entry of the paper's list of references that is a thread of pytorch/pytorch."""
 
     ref: int
@@ -98,7 +98,7 @@ class PaperClaims(toml_models.Entry):
 
     version: int
     claims: tuple[Claim, ...] = Field(alias="claim")
-    references: tuple[Reference, ...] = Field(alias="reference")
+    references: tuple[ClaimSource, ...] = Field(alias="reference")
     limits: Thresholds
 
     _distinct = toml_models.distinct("claims")
