@@ -229,8 +229,8 @@ def classify(given: Given) -> Iterator[list[Comparison]]:
     from torch_embers.classify.aggregation import Aggregator
     from torch_embers.classify.embedding.embed import load_embedder
     from torch_embers.classify.features import Item
+    from torch_embers.classify.label_items import labels_of
     from torch_embers.classify.model import load, shipped_folder
-    from torch_embers.classify.stage import labels_of
     from torch_embers.classify.text import read
 
     encoder, made = load_embedder(threads=given.parameters["threads"]), load(shipped_folder())

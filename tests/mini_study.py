@@ -16,7 +16,8 @@ import duckdb
 
 from torch_embers import __version__
 from torch_embers.store import schema, views
-from torch_embers.study import facts, samples
+from torch_embers.study import fact_tables as facts
+from torch_embers.study import samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

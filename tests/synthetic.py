@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.store.store import Store
-from torch_embers.study.facts import release_days
+from torch_embers.study.fact_tables import release_days
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

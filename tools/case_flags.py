@@ -21,7 +21,7 @@ from torch_embers import judgements, resources, toml_models
 from torch_embers.cases import case as cases
 from torch_embers.cases import shipped_verdicts
 from torch_embers.errors import InputError
-from torch_embers.study import facts
+from torch_embers.study import fact_tables as facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.cases import case, case_rules, shipped_verdicts
-from torch_embers.study import facts
+from torch_embers.study import fact_tables as facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,13 +27,13 @@ from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.examples import examples, vote_names
 from torch_embers.classify.features import Item
+from torch_embers.classify.label_items import labels_of
 from torch_embers.classify.labels import bodies
 from torch_embers.classify.labels.weak import Labeller
 from torch_embers.classify.questions import Question, questions
-from torch_embers.classify.stage import labels_of
 from torch_embers.classify.text import read
+from torch_embers.evaluate.compare_learners import LearnerAnswers, report
 from torch_embers.evaluate.learners import Texts, tfidf, vectors
-from torch_embers.evaluate.measure import LearnerAnswers, report
 from torch_embers.statistics.intervals import wilson
 from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy

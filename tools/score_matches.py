@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from torch_embers import judgements
-from torch_embers.timeline import stage
+from torch_embers.timeline import update_timelines as stage
 
 MATCHES = ("as_reported", "as_expected", "other")
 

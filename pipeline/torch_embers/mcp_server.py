@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations, jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
-from torch_embers.audit import command as audit_command
+from torch_embers.audit import audit_code as audit_command
 from torch_embers.audit import formats
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from helpers.rows import CatalogEntry, Comment, GoldLabel, Item, Row, StatedLink, put
-from torch_embers.dataset import definitions, publish
+from torch_embers.dataset import publish
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]

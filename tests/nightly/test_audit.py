@@ -18,14 +18,15 @@ from cyclonedx.validation.json import JsonStrictValidator
 from typer.testing import CliRunner
 
 from support import run_embers
-from torch_embers.audit import command, formats, known
+from torch_embers.audit import audit_code as command
+from torch_embers.audit import formats, known
 from torch_embers.cases import shipped_verdicts
 from torch_embers.cli import app
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch_embers.audit.command import Audited
+    from torch_embers.audit.audit_code import Audited
 
 
 def test_a_release_has_the_bugs_of_the_matrix_and_says_which_later_one_is_free_of_them() -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from helpers.rows import Comment, Commit, Event, Item, PullFile, Row, StatedLink, put
-from torch_embers.link import stage
+from torch_embers.link import update_links as stage
 from torch_embers.link.chain import Node, chain, render
 from torch_embers.link.graph import around
-from torch_embers.link.stage import LinkCounts, link_changed
+from torch_embers.link.update_links import LinkCounts, link_changed
 from torch_embers.store import connection as store_connection
 from torch_embers.store import rows as table_rows
 from torch_embers.store.store import Store

@@ -11,7 +11,7 @@ import duckdb
 
 from documented import DOCS, PAGES, examples
 from support import rows, run_embers
-from torch_embers.audit import command as audit_command
+from torch_embers.audit import audit_code as audit_command
 from torch_embers.audit import formats
 from torch_embers.store.store import Store
 

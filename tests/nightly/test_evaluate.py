@@ -14,7 +14,7 @@ from helpers.search import REPO, Words, item, store_of
 from support import Ended, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild
-from torch_embers.evaluate.measure import LearnerAnswers, report
+from torch_embers.evaluate.compare_learners import LearnerAnswers, report
 
 if TYPE_CHECKING:
     from collections.abc import Callable

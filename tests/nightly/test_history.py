@@ -9,7 +9,7 @@ import pytest
 
 from helpers.rows import Comment, Commit, Item, Row, put, replace
 from support import rows, run_embers, snapshot
-from torch_embers.link.stage import link_changed
+from torch_embers.link.update_links import link_changed
 from torch_embers.mine.git.commits import fixed_numbers
 from torch_embers.store.store import Store
 from unit.test_history import REPO, SHA, line, read

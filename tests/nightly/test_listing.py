@@ -100,4 +100,4 @@ def test_verbose_logs_on_standard_error_and_nothing_is_logged_without(catalog_da
         text=True,
         check=True,
     )
-    assert "torch_embers.link.stage: 0 changed texts to link" in ended.stderr
+    assert "torch_embers.link.update_links: 0 changed texts to link" in ended.stderr

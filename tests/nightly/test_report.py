@@ -24,8 +24,9 @@ from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database 
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.escaping import visible
-from torch_embers.report import data_files, definitions, feed, folder, hunt_map, places, table_data, write_report
-from torch_embers.report.facts import ReportFacts
+from torch_embers.report import data_files, feed, folder, hunt_map, places, table_data, write_report
+from torch_embers.report import report_rules as definitions
+from torch_embers.report.joined_facts import ReportFacts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
 from torch_embers.report.source import read

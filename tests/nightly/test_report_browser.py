@@ -15,7 +15,7 @@ import pytest
 from helpers.browser import browser, missing  # noqa: F401 - a fixture
 from report_data import CLASSIFIED, HOSTILE, NUMBER, WORKED, filled, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
-from torch_embers.report import definitions
+from torch_embers.report import report_rules as definitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from torch_embers.extract.script import ReportText
 from torch_embers.link import relations
 from torch_embers.link.components import Components
 from torch_embers.link.references import read
-from torch_embers.link.stage import link_changed
+from torch_embers.link.update_links import link_changed
 from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store.store import Store
 

@@ -14,7 +14,8 @@ import pytest
 from helpers.rows import GoldLabel, Item, Repository, Row
 from helpers.search import NOON, REPO, Words, store_of
 from support import rows
-from torch_embers.classify import stage, train
+from torch_embers.classify import label_items as stage
+from torch_embers.classify import train
 from torch_embers.classify.examples import BODIES, CHOSEN, TITLES, examples
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import bodies, weak_table, wild

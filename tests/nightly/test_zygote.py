@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import eventually, needs_bubblewrap
-from torch_embers.sandbox import doctor, rules
+from torch_embers.sandbox import doctor
 from torch_embers.sandbox import runner as runner_module
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:

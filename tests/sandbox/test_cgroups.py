@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from support import needs_bubblewrap
-from torch_embers.sandbox import cgroups, doctor, policy, rules
+from torch_embers.sandbox import cgroups, doctor, policy
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.runner import Attempt, Runner
 
 UNIFIED = next(

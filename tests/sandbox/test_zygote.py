@@ -16,7 +16,8 @@ import pytest
 
 from support import needs_bubblewrap
 from torch_embers import resources
-from torch_embers.sandbox import doctor, policy, program, rules
+from torch_embers.sandbox import doctor, policy, program
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.audit import command, formats, ignores, known
-from torch_embers.audit.facts import shown_in
+from torch_embers.audit import audit_code as command
+from torch_embers.audit import formats, ignores, known
+from torch_embers.audit.call_facts import shown_in
 from torch_embers.builds import releases
 from torch_embers.cases import shipped_verdicts
 from torch_embers.cases.case import shipped

@@ -25,7 +25,8 @@ from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made,
 from helpers.rows import put
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import escaping
-from torch_embers.dataset import definitions, describe, encode, publish, sheets
+from torch_embers.dataset import describe, encode, publish, sheets
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.errors import InputError, StoreMissingError, StoreVersionError
 from torch_embers.link import relations
 from torch_embers.store.store import Store

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.extract import rules, stage
-from torch_embers.extract.command import command_of
+from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import update_scripts as stage
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText, Script
+from torch_embers.extract.script_command import command_of
 from torch_embers.extract.syntax import try_parse
 from torch_embers.progress import Silent
 from torch_embers.store.store import Store

@@ -11,7 +11,7 @@ from torch_embers.cases import fix_test_rules, shipped_fix_tests
 from torch_embers.fixtests.classes import Trial, classify
 from torch_embers.fixtests.first_release import first_by_cut
 from torch_embers.judgements import fix_test_answers
-from torch_embers.study import facts as study_facts
+from torch_embers.study import fact_tables as study_facts
 
 
 @cache

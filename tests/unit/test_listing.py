@@ -20,7 +20,7 @@ from helpers.listing import (
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import console
 from torch_embers.audit import advisories, osv
-from torch_embers.audit import command as audit_command
+from torch_embers.audit import audit_code as audit_command
 from torch_embers.audit import formats as audit_formats
 from torch_embers.bisect import bisection
 from torch_embers.builds.registry import Build

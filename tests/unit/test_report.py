@@ -12,7 +12,8 @@ import pytest
 
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
-from torch_embers.report import badges, definitions, folder, places, rendering, serve, write_report
+from torch_embers.report import badges, folder, places, rendering, serve, write_report
+from torch_embers.report import report_rules as definitions
 from torch_embers.report.operators import operators
 from torch_embers.report.similar import similar
 from torch_embers.store.store import Store

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from helpers.timeline_rows import GAP, SCRIPT, crashed, ended, raised
-from torch_embers.report import definitions
-from torch_embers.report.facts import ReportFacts
+from torch_embers.report import report_rules as definitions
+from torch_embers.report.joined_facts import ReportFacts
 from torch_embers.timeline.model import Timeline
 from torch_embers.verdicts.matrix import MatrixEntry
 from torch_embers.views import answers

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from torch_embers import resources
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import doctor, layout, policy, program, rules, seccomp
+from torch_embers.sandbox import doctor, layout, policy, program, seccomp
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.inside import supervisor
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.runner import Runner

@@ -11,7 +11,8 @@ from helpers.timeline_rows import NOON, REPO, put
 from torch_embers.errors import InputError
 from torch_embers.store import rows
 from torch_embers.store.store import Store
-from torch_embers.timeline import stage, stored
+from torch_embers.timeline import stored
+from torch_embers.timeline import update_timelines as stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -37,7 +37,7 @@ def classify(texts: Sequence[str], *, model: Path | None = None) -> pd.DataFrame
 
     _check(texts)
     packages.require("classify", "classification needs")
-    from torch_embers.classify.command import label_texts
+    from torch_embers.classify.train_and_label import label_texts
 
     labels = [(one.place, one.scheme, one.value, one.probability, one.confidence) for one in label_texts(texts, model)]
     return pd.DataFrame(labels, columns=["text", "scheme", "value", "probability", "confidence"])

@@ -13,7 +13,7 @@ from torch_embers.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.audit.command import Audited, AuditFinding
+    from torch_embers.audit.audit_code import Audited, AuditFinding
     from torch_embers.audit.ignores import Ignored, Place
     from torch_embers.audit.known import Bug, Severity
 

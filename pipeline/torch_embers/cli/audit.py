@@ -41,7 +41,8 @@ def audit(
     ] = None,
 ) -> None:
     """Tell which known bugs your code can meet, without running it."""
-    from torch_embers.audit import command, formats, ignores
+    from torch_embers.audit import audit_code as command
+    from torch_embers.audit import formats, ignores
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
         raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")

@@ -12,7 +12,7 @@ from torch_embers.cli.options import DatabaseOption, RepoOption, settings_at, st
 from torch_embers.errors import InputError
 
 if TYPE_CHECKING:
-    from torch_embers.classify.stage import Labelled
+    from torch_embers.classify.label_items import Labelled
 
 
 def classify(
@@ -37,7 +37,7 @@ def classify(
     if train:
         packages.require("train", "training needs")
     from torch_embers import console, settings
-    from torch_embers.classify import command
+    from torch_embers.classify import train_and_label as command
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
@@ -91,7 +91,7 @@ def evaluate(
 ) -> None:
     """Measure the classifier beside baselines, on gold labels."""
     packages.require("train", "measuring needs")
-    from torch_embers.evaluate import measure
+    from torch_embers.evaluate import compare_learners as measure
     from torch_embers.progress_bar import ProgressBar
 
     with ProgressBar("evaluating", unit="answers") as progress:

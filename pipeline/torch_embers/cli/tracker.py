@@ -209,7 +209,7 @@ def chain(
 def link(database: DatabaseOption = None) -> None:
     """Find links and components in texts that changed, as `mine` does."""
     from torch_embers import console
-    from torch_embers.link.stage import link_changed
+    from torch_embers.link.update_links import link_changed
 
     done = link_changed(store_at(database))
     console.stdout().print(f"links: {done.links:,} and {done.components:,} components in the database")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from torch_embers import resources
-from torch_embers.dataset import definitions
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.errors import InputError
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.dataset.definitions import PublishedTable
+    from torch_embers.dataset.table_definitions import PublishedTable
     from torch_embers.store.store import Store
 
 _ANSWERS = pa.schema(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.dataset import definitions, encode
+from torch_embers.dataset import encode
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.settings import DEFAULT_REPO, project_of
 from torch_embers.version import __version__
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from torch_embers.dataset.collect import Content
-    from torch_embers.dataset.definitions import PublishedTable
+    from torch_embers.dataset.table_definitions import PublishedTable
 
 TITLE = "embers: bugs in PyTorch's data path, with labels, links, cases and verdicts over releases"
 STUDY = "A Study of Data-Path Bugs in PyTorch with a Focus on Memory Management"

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from torch_embers import resources
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset import definitions, describe, encode, folder, sheets
+from torch_embers.dataset import describe, encode, folder, sheets
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.describe import Identity
 from torch_embers.settings import only_repository, project_of

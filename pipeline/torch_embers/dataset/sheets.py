@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
-from torch_embers.dataset import definitions
+from torch_embers.dataset import table_definitions as definitions
 from torch_embers.statistics import agreement
 
 if TYPE_CHECKING:

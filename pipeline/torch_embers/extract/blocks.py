@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.extract import rules, sessions
+from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import sessions
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import looks_like_program, python_at_start, try_parse
 from torch_embers.link.markdown import blank_comments, fence

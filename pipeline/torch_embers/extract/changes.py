@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import parse, try_parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.changes import guarded, has_package
 from torch_embers.extract.names import aliases, dotted, last_name, nodes
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch_embers.extract.changes import Draft
-    from torch_embers.extract.command import Command
+    from torch_embers.extract.script_command import Command
 
 _STARTS_GROUP = frozenset({"init_process_group", "init_device_mesh"})
 

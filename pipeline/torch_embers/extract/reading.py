@@ -10,12 +10,13 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.extract import changes, rules
+from torch_embers.extract import changes
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.blocks import blocks
-from torch_embers.extract.command import ONE_PROCESS, command_of
 from torch_embers.extract.names import aliases, bound, dotted, nodes, too_early, undefined
 from torch_embers.extract.needs import needs
 from torch_embers.extract.script import Script, ScriptChange
+from torch_embers.extract.script_command import ONE_PROCESS, command_of
 from torch_embers.extract.syntax import try_parse
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import python_at_start, try_parse
 

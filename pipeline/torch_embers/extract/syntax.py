@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from typing import NamedTuple
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.names import dotted
 from torch_embers.extract.script import ScriptChange
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from torch_embers.errors import EmbersError, InputError, NotReachableError, RateLimitError, StoreMissingError
-from torch_embers.link.stage import link_changed
+from torch_embers.link.update_links import link_changed
 from torch_embers.mine import file_lists, files, options, raw
 from torch_embers.mine.marks import marks, set_mark
 from torch_embers.mine.report import Report

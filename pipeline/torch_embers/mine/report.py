@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torch_embers.link.stage import LinkCounts
+    from torch_embers.link.update_links import LinkCounts
 
 
 @dataclass(slots=True)

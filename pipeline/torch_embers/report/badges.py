@@ -6,10 +6,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from torch_embers.report import places
-from torch_embers.report.facts import counted
+from torch_embers.report.joined_facts import counted
 
 if TYPE_CHECKING:
-    from torch_embers.report.facts import ReportFacts
+    from torch_embers.report.joined_facts import ReportFacts
     from torch_embers.report.source import Key
 
 RED, GREEN, GREY, AMBER = "#b0300f", "#00694a", "#555555", "#7a5600"

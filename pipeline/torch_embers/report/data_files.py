@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from torch_embers.atom_output import iso
 from torch_embers.errors import InputError
-from torch_embers.report.definitions import columns
+from torch_embers.report.report_rules import columns
 from torch_embers.settings import only_repository, project_of
 from torch_embers.version import __version__
 

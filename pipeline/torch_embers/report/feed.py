@@ -11,7 +11,7 @@ from torch_embers.report import places
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from torch_embers.report.facts import ReportFacts
+    from torch_embers.report.joined_facts import ReportFacts
     from torch_embers.report.source import Row
 
 FILE = "feed.xml"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers.escaping import visible
 from torch_embers.extract.script import Script, from_row
 from torch_embers.report import badges, highlight, places
-from torch_embers.report.facts import cut
+from torch_embers.report.joined_facts import cut
 from torch_embers.timeline.sentence import details
 from torch_embers.verdicts.matrix import OWN
 from torch_embers.verdicts.script_excerpt import SHOWN_LINES, script_of
@@ -23,7 +23,7 @@ from torch_embers.views.script_text import changes, command
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.report.facts import ReportFacts
+    from torch_embers.report.joined_facts import ReportFacts
     from torch_embers.report.source import Key, Row
 
 UNKNOWN: Mapping[str, Any] = dict.fromkeys(

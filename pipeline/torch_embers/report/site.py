@@ -24,7 +24,7 @@ from torch_embers.report import (
     since,
     table_data,
 )
-from torch_embers.report.facts import counted, cut
+from torch_embers.report.joined_facts import counted, cut
 from torch_embers.settings import DEFAULT_REPO, only_repository, project_of
 from torch_embers.verdicts.matrix import rank
 from torch_embers.views import answers
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from jinja2 import Environment
 
-    from torch_embers.report.facts import ReportFacts, Stretch
     from torch_embers.report.folder import Site
     from torch_embers.report.hunt_map import Map
+    from torch_embers.report.joined_facts import ReportFacts, Stretch
     from torch_embers.report.since import ReportComparison
     from torch_embers.report.source import Key
     from torch_embers.report.study_files import Study

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from torch_embers.report.facts import ReportFacts
+    from torch_embers.report.joined_facts import ReportFacts
     from torch_embers.report.source import Key
 
 CALL = "embersItems"

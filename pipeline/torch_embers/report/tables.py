@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from torch_embers.report import places
-from torch_embers.report.definitions import columns
+from torch_embers.report.report_rules import columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from torch_embers.report.facts import ReportFacts
+    from torch_embers.report.joined_facts import ReportFacts
 
 TYPES: Mapping[str, Any] = {
     "text": pa.string(),

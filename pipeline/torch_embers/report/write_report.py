@@ -9,8 +9,9 @@ import orjson
 
 from torch_embers.atom_output import iso
 from torch_embers.console import size_text
-from torch_embers.report import data_files, definitions, documentation, folder, hunt_map, since, site, study_files
-from torch_embers.report.facts import ReportFacts, chosen
+from torch_embers.report import data_files, documentation, folder, hunt_map, since, site, study_files
+from torch_embers.report import report_rules as definitions
+from torch_embers.report.joined_facts import ReportFacts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
 from torch_embers.report.tables import tables

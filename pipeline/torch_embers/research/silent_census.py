@@ -17,7 +17,7 @@ from torch_embers import resources
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.statistics.intervals import percent
 from torch_embers.study import result_files
-from torch_embers.study.facts import release_days
+from torch_embers.study.fact_tables import release_days
 from torch_embers.timeline.model import GAPS
 from torch_embers.verdicts.item_verdict import item_verdict
 from torch_embers.verdicts.matrix import builds_of, preferred, version_key

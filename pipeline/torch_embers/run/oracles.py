@@ -26,7 +26,7 @@ from torch_embers.run import state as states
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
-from torch_embers.timeline import stage
+from torch_embers.timeline import update_timelines as stage
 from torch_embers.timeline.item_script import of_report
 from torch_embers.verdicts import shipped
 from torch_embers.verdicts.batch import PRELOADS, PROFILES, cannot_run_here

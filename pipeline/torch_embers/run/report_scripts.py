@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Machine
 from torch_embers.errors import InputError
-from torch_embers.extract import stage as scripts
+from torch_embers.extract import update_scripts as scripts
 from torch_embers.normalize import item_of
 from torch_embers.run import state as states
 from torch_embers.run.cases import RunRequest, chosen_builds

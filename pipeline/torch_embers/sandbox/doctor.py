@@ -25,7 +25,8 @@ import platformdirs
 
 from torch_embers import resources
 from torch_embers.errors import EmbersError
-from torch_embers.sandbox import cgroups, layout, policy, program, rules, seccomp
+from torch_embers.sandbox import cgroups, layout, policy, program, seccomp
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult, Worker, descendants

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import rules
+from torch_embers.sandbox import sandbox_rules as rules
 
 OPEN = 0o005
 """Others may list a folder and enter it."""

@@ -26,7 +26,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import program, rules, seccomp
+from torch_embers.sandbox import program, seccomp
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import cgroups, layout, policy, program, rules
+from torch_embers.sandbox import cgroups, layout, policy, program
+from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from torch_embers.sandbox.rules import Seccomp
+    from torch_embers.sandbox.sandbox_rules import Seccomp
 
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 """Machine -> column in ``data/sandbox.toml`` and AUDIT_ARCH number."""

@@ -16,7 +16,7 @@ from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
 from torch_embers.store.store import repository_of
-from torch_embers.study import facts
+from torch_embers.study import fact_tables as facts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

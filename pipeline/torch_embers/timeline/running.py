@@ -25,7 +25,7 @@ from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.sandbox.runner import Attempt, Worker, drive
 from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
-from torch_embers.timeline import stage
+from torch_embers.timeline import update_timelines as stage
 from torch_embers.timeline.behaviour import showing
 from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
 from torch_embers.timeline.observe import limits, observe

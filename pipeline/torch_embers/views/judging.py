@@ -10,7 +10,7 @@ from torch_embers import judgements
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.store.append_only import append
-from torch_embers.timeline import stage
+from torch_embers.timeline import update_timelines as stage
 from torch_embers.timeline.item_script import of_report
 from torch_embers.timeline.model import GAPS
 

@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText
 from torch_embers.normalize import now_utc

@@ -21,7 +21,7 @@ from torch_embers.views.script_text import last_change
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from torch_embers.report.definitions import ReportRules
+    from torch_embers.report.report_rules import ReportRules
     from torch_embers.report.source import Key, Row, Source
     from torch_embers.timeline.model import Timeline
     from torch_embers.verdicts.item_verdict import ItemVerdict

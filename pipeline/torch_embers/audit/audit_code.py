@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from torch_embers.audit import ignores
-from torch_embers.audit.facts import shown_in
+from torch_embers.audit.call_facts import shown_in
 from torch_embers.audit.ignores import Ignored, Place
 from torch_embers.audit.known import INTENDED, SEVERITIES, known_on
 from torch_embers.errors import InputError
@@ -23,7 +23,7 @@ from torch_embers.torch_names import OFF, SHARED_METHODS, Uses, spellings, uses_
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from torch_embers.audit.facts import Facts, Shown
+    from torch_embers.audit.call_facts import Facts, Shown
     from torch_embers.audit.known import AuditRule, Bug, Known, Severity
     from torch_embers.torch_names import Dynamic, Use
 

@@ -86,7 +86,7 @@ def derived(
         items: as ``owner/name#number``; None means all.
         reported: scripts and releases on which these say that it shows what was reported.
     """
-    query = resources.package_file("timeline", "stage.sql").read_text(encoding="utf-8")
+    query = resources.package_file("timeline", "timelines.sql").read_text(encoding="utf-8")
     known = connection.execute(query, {"numbers": items}).fetchall()
     for start in range(0, len(known), AT_ONCE):
         some = known[start : start + AT_ONCE]

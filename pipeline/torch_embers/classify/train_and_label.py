@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from torch_embers.classify import label_items as stage
 from torch_embers.classify import model as models
-from torch_embers.classify import stage
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.examples import vote_names
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from torch_embers.classify.aggregation import Label
     from torch_embers.classify.embedding.embedder import Embedder
+    from torch_embers.classify.label_items import Labelled
     from torch_embers.classify.model import Classifier
-    from torch_embers.classify.stage import Labelled
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from torch_embers.extract import rules
+from torch_embers.extract import extract_rules as rules
 
 _LINE = re.compile(
     r"(?:^|[`\s])[$%#!]?[ \t]{0,3}(?:(?:export|set|%env|%set_env|env)[ \t]{1,3})?"
