@@ -16,8 +16,7 @@ import duckdb
 
 from torch_embers import __version__
 from torch_embers.store import schema, views
-from torch_embers.study import fact_tables as facts
-from torch_embers.study import samples
+from torch_embers.study import fact_tables, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -396,11 +395,11 @@ def small_facts() -> Iterator[None]:
         for version, component, strict, count in LINES
     ]
     with (
-        mock.patch.object(facts, "backend_labels", return_value=BACKEND_LABELS),
-        mock.patch.object(facts, "classes", return_value=classes),
-        mock.patch.object(facts, "fix_commits", return_value=FIX_COMMITS),
-        mock.patch.object(facts, "first_days", return_value=FIRST_DAYS),
-        mock.patch.object(facts, "wheel_lines", return_value=lines),
+        mock.patch.object(fact_tables, "backend_labels", return_value=BACKEND_LABELS),
+        mock.patch.object(fact_tables, "classes", return_value=classes),
+        mock.patch.object(fact_tables, "fix_commits", return_value=FIX_COMMITS),
+        mock.patch.object(fact_tables, "first_days", return_value=FIRST_DAYS),
+        mock.patch.object(fact_tables, "wheel_lines", return_value=lines),
     ):
         yield
 

@@ -21,7 +21,7 @@ from torch_embers import judgements, resources, toml_models
 from torch_embers.cases import case as cases
 from torch_embers.cases import shipped_verdicts
 from torch_embers.errors import InputError
-from torch_embers.study import fact_tables as facts
+from torch_embers.study import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,7 +95,7 @@ def shipped() -> dict[str, list[dict[str, Any]]]:
             {"name": row["case"], "release": row["build"], "verdict": row["verdict"]}
             for row in shipped_verdicts.matrix()
         ],
-        "releases": [{"release": name, "released": day} for name, day in facts.release_days().items()],
+        "releases": [{"release": name, "released": day} for name, day in fact_tables.release_days().items()],
         "catalog": [
             {
                 "opened": entry["created_at"] and date.fromisoformat(entry["created_at"]),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from torch_embers import resources
 from torch_embers.cases import case, case_rules, shipped_verdicts
-from torch_embers.study import fact_tables as facts
+from torch_embers.study import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except case.CaseError as error:
             wrong.append(str(error).replace(f"{path.stem}:", f"{path.name}:", 1))
     lines = shipped_verdicts.parse(resources.analysis_text(*shipped_verdicts.FILE), shipped_verdicts.FILE[-1])
-    released = {*facts.release_days(), *(line["build"] for line in lines)}
+    released = {*fact_tables.release_days(), *(line["build"] for line in lines)}
     for one in bank:
         unknown = [f"known_bad: {name} is no known release" for name in one.known_bad if name not in released]
         wrong += [f"{one.name}.py: {text}" for text in (*case_rules.breaches(one.code, one.name), *unknown)]

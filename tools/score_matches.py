@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 
 from torch_embers import judgements
-from torch_embers.timeline import update_timelines as stage
+from torch_embers.timeline import update_timelines
 
 MATCHES = ("as_reported", "as_expected", "other")
 
@@ -26,7 +26,7 @@ def main(database: Path) -> None:
     with duckdb.connect(database, read_only=True) as connection:
         said = {
             (row["script"], version): row["match"]
-            for row in stage.derived(connection, None)
+            for row in update_timelines.derived(connection, None)
             for version in row["versions"]
         }
     table: Counter[tuple[str | None, str]] = Counter()

@@ -20,8 +20,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations, jsonrpc_message_adapter
 from pydantic import Field, ValidationError
 
-from torch_embers.audit import audit_code as audit_command
-from torch_embers.audit import formats
+from torch_embers.audit import audit_code, formats
 from torch_embers.errors import EmbersError, InputError
 from torch_embers.json_output import as_json
 from torch_embers.run.report_scripts import Told
@@ -167,7 +166,7 @@ def server(store: Store, repo: str) -> MCPServer[Any]:
         ] = "",
     ) -> dict[str, Any]:
         """Which known bugs of a release some code can meet, and what to write instead. The code is read, not run."""
-        return formats.rows(audit_command.audit_texts({Path("code.py"): code} if code.strip() else None, torch))
+        return formats.rows(audit_code.audit_texts({Path("code.py"): code} if code.strip() else None, torch))
 
     return made
 

@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers.rows import CatalogEntry, Comment, GoldLabel, Item, Row, StatedLink, put
-from torch_embers.dataset import publish
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import publish, table_definitions
 from torch_embers.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -150,4 +149,4 @@ def table(place: Path, name: str) -> pd.DataFrame:
 
 
 def names() -> list[str]:
-    return [entry.name for entry in definitions.load()]
+    return [entry.name for entry in table_definitions.load()]

@@ -18,8 +18,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from typer.testing import CliRunner
 
 from support import run_embers
-from torch_embers.audit import audit_code as command
-from torch_embers.audit import formats, known
+from torch_embers.audit import audit_code, formats, known
 from torch_embers.cases import shipped_verdicts
 from torch_embers.cli import app
 
@@ -42,7 +41,7 @@ def test_a_release_has_the_bugs_of_the_matrix_and_says_which_later_one_is_free_o
     assert known.known_on("2.6") == known.known_on("2.6.0")
 
 
-def confidence(done: command.Audited) -> dict[str, str]:
+def confidence(done: audit_code.Audited) -> dict[str, str]:
     return {finding.bug.case.name: finding.confidence for finding in reversed(done.findings)}
 
 
@@ -68,7 +67,7 @@ def test_odd_files_are_told_in_a_line_each_and_the_others_are_read(tmp_path: Pat
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "itself.py").symlink_to(tmp_path / "itself.py")
     (tmp_path / "nowhere.py").symlink_to(tmp_path / "nothing.py")
-    done = command.audit([str(tmp_path)], "2.6.0")
+    done = audit_code.audit([str(tmp_path)], "2.6.0")
     assert done.files == 1
     assert {path.name for path in done.unread} == {*texts, "loop"}
     assert not [why for why in done.unread.values() if not why or "\n" in why]
@@ -80,19 +79,21 @@ def test_a_package_that_never_imports_torch_has_no_finding_and_says_so() -> None
     assert re.match(r"No high finding in \d files against torch 2\.6\.0\.$", done.stdout.splitlines()[0])
     assert "possible" not in done.stdout
     assert "\nno file that was read imports torch\n" in done.stdout
-    found = formats.rows(command.audit(["json"], "2.6.0"))
+    found = formats.rows(audit_code.audit(["json"], "2.6.0"))
     assert (found["findings"], found["files_with_torch"]) == ([], 0)
-    often = command.audit_texts({Path("x.py"): "import torch\nx.bfloat16()\n" + "y = x[i]\n" * 2000}, "2.6.0")
+    often = audit_code.audit_texts({Path("x.py"): "import torch\nx.bfloat16()\n" + "y = x[i]\n" * 2000}, "2.6.0")
     [line] = [line for line in formats.lines(often, possible=True) if "Tensor.__getitem__" in line]
     assert line == "  Tensor.__getitem__: x.py:3 and 1,999 more"
 
 
 def test_a_file_without_torch_beside_one_with_it_may_be_given_tensors(tmp_path: Path) -> None:
     (tmp_path / "loss.py").write_text("def f(x): return (x - float('inf')).logsumexp(-1)", encoding="utf-8")
-    assert not command.audit([str(tmp_path)], "2.6.0").findings
-    assert confidence(command.audit([str(tmp_path / "loss.py")], "2.6.0"))["pt31829_logsumexp_gradient"] == "possible"
+    assert not audit_code.audit([str(tmp_path)], "2.6.0").findings
+    assert (
+        confidence(audit_code.audit([str(tmp_path / "loss.py")], "2.6.0"))["pt31829_logsumexp_gradient"] == "possible"
+    )
     (tmp_path / "train.py").write_text("import torch", encoding="utf-8")
-    assert confidence(command.audit([str(tmp_path)], "2.6.0"))["pt31829_logsumexp_gradient"] == "possible"
+    assert confidence(audit_code.audit([str(tmp_path)], "2.6.0"))["pt31829_logsumexp_gradient"] == "possible"
 
 
 def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_path: Path) -> None:
@@ -114,13 +115,13 @@ def test_each_format_names_the_bug_and_the_exit_code_follows_the_threshold(tmp_p
 
 
 def test_a_call_whose_numbers_alone_decide_fails_nothing_and_one_whose_arguments_show_the_bug_does() -> None:
-    done = command.audit_texts({Path("x.py"): "import torch\nloss = torch.atan2(x, y)\n"}, "2.6.0")
+    done = audit_code.audit_texts({Path("x.py"): "import torch\nloss = torch.atan2(x, y)\n"}, "2.6.0")
     assert confidence(done)["pt165427_atan2_gradient_origin"] == "possible"
-    assert not command.reaches(done, "low")
+    assert not audit_code.reaches(done, "low")
     assert {result["level"] for result in formats.sarif(done)["runs"][0]["results"]} == {"note"}
-    masked = command.audit_texts({Path("x.py"): MEETS}, "2.6.0")
-    assert command.reaches(masked, "high")
-    assert not command.reaches(command.audit([], "2.6.0"), "low"), "without code nothing fails"
+    masked = audit_code.audit_texts({Path("x.py"): MEETS}, "2.6.0")
+    assert audit_code.reaches(masked, "high")
+    assert not audit_code.reaches(audit_code.audit([], "2.6.0"), "low"), "without code nothing fails"
 
 
 def test_a_baseline_is_written_with_exit_code_0_and_what_is_in_it_fails_nothing(tmp_path: Path) -> None:
@@ -138,10 +139,10 @@ def test_a_baseline_is_written_with_exit_code_0_and_what_is_in_it_fails_nothing(
 
 
 def test_the_whole_release_is_told_without_code() -> None:
-    done = command.audit([], "2.15.0")
+    done = audit_code.audit([], "2.15.0")
     assert {finding.confidence for finding in done.findings} == {"not narrowed"}
     assert len(done.findings) + done.intended == len(done.known.bugs)
-    assert done.intended == len(command.audit([], "2.15.0", intended=True).findings) - len(done.findings)
+    assert done.intended == len(audit_code.audit([], "2.15.0", intended=True).findings) - len(done.findings)
 
 
 def test_the_github_action_writes_sarif_and_fails_by_its_threshold(tmp_path: Path) -> None:
@@ -170,11 +171,11 @@ def test_sarif_has_addresses_and_loses_no_finding(tmp_path: Path) -> None:
     path = tmp_path / "a dir" / "x#1.py"
     path.parent.mkdir()
     path.write_text("import torch\nloss = torch.logsumexp(x, 0)", encoding="utf-8")
-    found = formats.sarif(command.audit([str(path)], "2.6.0"))["runs"][0]["results"]
+    found = formats.sarif(audit_code.audit([str(path)], "2.6.0"))["runs"][0]["results"]
     uri = found[0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
     assert uri.startswith("file:///")
     assert uri.endswith("/a%20dir/x%231.py")
-    whole = command.audit([], "2.6.0")
+    whole = audit_code.audit([], "2.6.0")
     assert len(formats.sarif(whole)["runs"][0]["results"]) == len(whole.findings)
 
 
@@ -187,7 +188,7 @@ MEETS = "import torch\nloss = torch.logsumexp(x + torch.ones(1, 4, 4).masked_fil
 
 
 def of_code(code: str, release: str) -> Audited:
-    return command.audit_texts({Path("a dir/x #1.py"): code}, release)
+    return audit_code.audit_texts({Path("a dir/x #1.py"): code}, release)
 
 
 AUDITS: dict[str, tuple[Callable[[], Audited], set[str]]] = {
@@ -197,8 +198,8 @@ AUDITS: dict[str, tuple[Callable[[], Audited], set[str]]] = {
         {"exploitable", "in_triage"},
     ),
     "no finding": (lambda: of_code("print('no torch here')\n", "2.15.0"), {"not_affected"}),
-    "a release without code": (lambda: command.audit([], "2.15.0"), {"in_triage"}),
-    "the oldest release without code": (lambda: command.audit([], "1.13.1"), {"in_triage"}),
+    "a release without code": (lambda: audit_code.audit([], "2.15.0"), {"in_triage"}),
+    "the oldest release without code": (lambda: audit_code.audit([], "1.13.1"), {"in_triage"}),
 }
 
 
@@ -219,7 +220,7 @@ def test_an_audit_as_vex_and_as_sarif_is_what_the_schemas_ask_for_and_says_wheth
 def test_statements_are_about_the_audited_code_and_the_release_that_was_asked_for() -> None:
     (run,) = formats.sarif(of_code(MEETS, "2.7.0"))["runs"]
     assert (run["properties"]["torch"], run["properties"]["measured_on"]) == ("2.7.0", "2.7.1")
-    assert formats.vex(command.audit([], "2.15.0"))["metadata"]["component"]["name"] == "torch"
+    assert formats.vex(audit_code.audit([], "2.15.0"))["metadata"]["component"]["name"] == "torch"
     made = formats.vex(of_code(MEETS, "2.7.0"))
     (torch,) = made["components"]
     assert (torch["version"], torch["purl"]) == ("2.7.0", "pkg:pypi/torch@2.7.0")

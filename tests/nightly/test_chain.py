@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from helpers.rows import Comment, Commit, Event, Item, PullFile, Row, StatedLink, put
-from torch_embers.link import update_links as stage
+from torch_embers.link import update_links
 from torch_embers.link.chain import Node, chain, render
 from torch_embers.link.graph import around
 from torch_embers.link.update_links import LinkCounts, link_changed
@@ -138,7 +138,7 @@ def test_an_interrupted_run_keeps_what_it_committed_and_the_next_one_goes_on(
             raise KeyboardInterrupt
         append(connection, table, new)
 
-    monkeypatch.setattr(stage, "BATCH", 2)
+    monkeypatch.setattr(update_links, "BATCH", 2)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(table_rows, "append", struck)
         link_changed(store)
@@ -156,7 +156,7 @@ def test_texts_that_all_changed_are_found_in_limited_memory(store: Store, monkey
             "SELECT 'o/r', n, md5(n::VARCHAR), 'text' FROM range(200_000) r(n)"
         )
         made.execute("INSERT INTO link_scans SELECT repo, 'comment', comment_id, 'by other rules' FROM comments")
-    changed = stage._changed(store)
+    changed = update_links._changed(store)
     places = [row["place"] for row in changed.select(["origin", "place"]).to_pylist() if row["origin"] == "comment"]
     assert places == list(range(200_001))
 

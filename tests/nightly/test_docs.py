@@ -11,8 +11,7 @@ import duckdb
 
 from documented import DOCS, PAGES, examples
 from support import rows, run_embers
-from torch_embers.audit import audit_code as audit_command
-from torch_embers.audit import formats
+from torch_embers.audit import audit_code, formats
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def test_the_tutorial_shows_what_an_audit_of_its_script_prints() -> None:
     text = (DOCS / "tutorial-engineer.md").read_text(encoding="utf-8")
     (script, *_) = re.findall(r"(?s)```python\n(.*?)```", text)
     (printed,) = [one.printed for one in examples(text) if one.words == ("embers", "audit", "train.py")]
-    told = formats.lines(audit_command.audit_texts({Path("train.py"): script}, "2.13.0"))
+    told = formats.lines(audit_code.audit_texts({Path("train.py"): script}, "2.13.0"))
     assert is_shown(printed, "\n".join(told))
 
 

@@ -16,7 +16,7 @@ from helpers.listing import (
     store,  # noqa: F401 - fixtures
 )
 from support import run_embers
-from torch_embers.store import item_lists as show
+from torch_embers.store import item_lists
 from torch_embers.store.listing import ItemFilter, list_items
 from torch_embers.store.store import Store
 from torch_embers.verdicts.item_verdict import item_verdict
@@ -75,8 +75,8 @@ def test_a_list_marks_verdicts_of_another_input_and_agrees_with_the_line_of_each
             decided.speaks_of,
             decided.also_occurs,
         )
-    assert show.item_verdict_text(found[973]) == "occurs 2.15.0*"
-    assert show.item_verdict_text(found[84577]) == "occurs 2.15.0"
+    assert item_lists.item_verdict_text(found[973]) == "occurs 2.15.0*"
+    assert item_lists.item_verdict_text(found[84577]) == "occurs 2.15.0"
 
 
 def test_search_prints_a_line_a_hit_with_state_verdict_named_scores_and_address(classified_template: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from support import is_measured_here
 from torch_embers.builds.registry import CURRENT, Registry
 from torch_embers.builds.work import Machine
-from torch_embers.hunt import sweep as hunt
+from torch_embers.hunt import sweep
 from torch_embers.hunt.known_findings import judgement_of
 
 
@@ -15,8 +15,8 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
     pytest.importorskip("expecttest")
     registry = Registry(tmp_path / "builds")
     current = registry.find(CURRENT)
-    request = hunt.HuntRequest(["neg", "narrow_copy"], ["float32"], tmp_path / "out")
-    rows = {row.op: row for row in hunt.hunt(current, request, Machine(registry))}
+    request = sweep.HuntRequest(["neg", "narrow_copy"], ["float32"], tmp_path / "out")
+    rows = {row.op: row for row in sweep.hunt(current, request, Machine(registry))}
     assert sorted(rows) == ["narrow_copy", "neg"]
     assert {cell[0] for cell in rows["neg"].cells} >= {"forward", "backward", "inplace", "out"}
     assert rows["neg"].counts()["tested"] > 50
@@ -25,7 +25,7 @@ def test_a_real_hunt_calls_operators_in_all_modes_and_finds_what_is_known_of_the
         return  # narrow_copy is wrong where the shipped verdicts were measured; elsewhere it may be right
     found = rows["narrow_copy"].all_findings()
     assert ("narrow_copy", "out", "outside_write") in {(one.op, one.overload, one.severity) for one in found}
-    known = [judgement_of(one, rows["narrow_copy"].release, hunt.rules().known) for one in found]
+    known = [judgement_of(one, rows["narrow_copy"].release, sweep.rules().known) for one in found]
     assert {entry and entry.issue for entry in known} == {"pytorch/pytorch#84577"}
     (case,) = [
         one.reproducer for one in found if one.severity == "outside_write" and one.overload == "out" and one.reproducer

@@ -24,8 +24,7 @@ from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database 
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.escaping import visible
-from torch_embers.report import data_files, feed, folder, hunt_map, places, table_data, write_report
-from torch_embers.report import report_rules as definitions
+from torch_embers.report import data_files, feed, folder, hunt_map, places, report_rules, table_data, write_report
 from torch_embers.report.joined_facts import ReportFacts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
@@ -148,7 +147,7 @@ def test_a_number_of_issues_is_the_same_on_the_start_page_and_in_lists(catalog_t
     ):
         done = run_embers("list", "--state", state, "--closable", closable, "--json", "--database", catalog_template)
         count = len(json.loads(done.stdout))
-        assert count > definitions.load().limits.inbox
+        assert count > report_rules.load().limits.inbox
         assert f"<strong>{count}</strong> <span>{name}</span>" in text, name
     table = answers.counts(answered(Store(catalog_template)).values())
     for row in table:
@@ -160,13 +159,13 @@ def test_a_number_of_issues_is_the_same_on_the_start_page_and_in_lists(catalog_t
         f"<summary>All {opened['closable']}"
     )
     assert (first.count('<li><a class="num"'), folded.count('<li><a class="num"')) == (
-        definitions.load().limits.inbox,
-        opened["closable"] - definitions.load().limits.inbox,
+        report_rules.load().limits.inbox,
+        opened["closable"] - report_rules.load().limits.inbox,
     )
 
 
 def test_the_data_files_hold_the_documented_columns_and_the_same_rows(site: Path) -> None:
-    for table in definitions.columns().table:
+    for table in report_rules.columns().table:
         rows = pq.read_table(site / "data" / f"{table.name}.parquet")
         assert rows.column_names == [column.name for column in table.column]
         assert rows.schema.types == [TYPES[column.kind] for column in table.column]
@@ -245,7 +244,7 @@ def test_the_feed_is_well_formed_and_leads_to_the_site_if_known(site: Path, host
     entries = root.findall("a:entry", space)
     assert entries
     assert len({entry.findtext("a:id", None, space) for entry in entries}) == len(entries)
-    facts = ReportFacts(read(Store(hostile_database), lambda source: [], 100, 100), definitions.load(), frozenset())
+    facts = ReportFacts(read(Store(hostile_database), lambda source: [], 100, 100), report_rules.load(), frozenset())
     addressed = ET.fromstring(feed.feed(facts, "https://bugs.example"))
     assert next(link.get("href") for link in addressed.findall("a:link", space)) == "https://bugs.example/feed.xml"
 

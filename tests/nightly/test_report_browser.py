@@ -15,7 +15,7 @@ import pytest
 from helpers.browser import browser, missing  # noqa: F401 - a fixture
 from report_data import CLASSIFIED, HOSTILE, NUMBER, WORKED, filled, hostile_database  # noqa: F401 - a fixture
 from support import run_embers
-from torch_embers.report import report_rules as definitions
+from torch_embers.report import report_rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,7 +233,9 @@ def test_a_title_of_60_kilobytes_and_a_second_repository_are_shown(browser: Any,
         named = page.locator("#rows a")
         assert sorted(named.all_inner_texts()) == [f"#{NUMBER}", f"other/a-repository-of-this-length#{NUMBER}"]
         assert [row for row in page.evaluate(HEIGHTS) if row["cut"]] == []
-        assert max(len(text) for text in page.locator("#rows bdi").all_inner_texts()) == definitions.load().limits.title
+        assert (
+            max(len(text) for text in page.locator("#rows bdi").all_inner_texts()) == report_rules.load().limits.title
+        )
         assert watched.open("pages.html").evaluate("document.documentElement.scrollWidth") <= width
 
 

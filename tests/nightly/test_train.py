@@ -14,8 +14,7 @@ import pytest
 from helpers.rows import GoldLabel, Item, Repository, Row
 from helpers.search import NOON, REPO, Words, store_of
 from support import rows
-from torch_embers.classify import label_items as stage
-from torch_embers.classify import train
+from torch_embers.classify import label_items, train
 from torch_embers.classify.examples import BODIES, CHOSEN, TITLES, examples
 from torch_embers.classify.explain import explain
 from torch_embers.classify.labels import bodies, weak_table, wild
@@ -85,10 +84,10 @@ def learned(store: Store) -> Classifier:
     return train.train(store, words(), "made", lambda _: None)
 
 
-def labelled(store: Store, classifier: Classifier) -> stage.Labelled:
+def labelled(store: Store, classifier: Classifier) -> label_items.Labelled:
     with store.writer("test", create=True) as writer:
         weak_table.label_items(store, writer)
-        return stage.classify(store, writer, classifier, words(), Silent())
+        return label_items.classify(store, writer, classifier, words(), Silent())
 
 
 def by_run(store: Store, number: int, value: str) -> None:

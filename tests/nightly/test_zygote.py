@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from support import eventually, needs_bubblewrap
-from torch_embers.sandbox import doctor
+from torch_embers.sandbox import doctor, sandbox_rules
 from torch_embers.sandbox import runner as runner_module
-from torch_embers.sandbox import sandbox_rules as rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def test_waiting_for_a_processor_is_no_part_of_the_time_limit_up_to_a_bound(runn
         assert slow.waited > 0.2 * slow.duration
         endless = ended(60, timeout=0.4)
         assert endless.ended == "timeout"
-        assert endless.duration < 0.4 * rules.load().limits.patience + 1
+        assert endless.duration < 0.4 * sandbox_rules.load().limits.patience + 1
         assert one(runner, "import time; time.sleep(60)", timeout=0.5).duration < 1
     finally:
         for other in others:
@@ -258,7 +257,7 @@ def environment_with_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_script_starts_with_the_modules_that_its_words_ask_for_where_a_fork_can_have_them(
     name: str, imported: bool, environment_with_modules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rules, "modules_for", lambda code, _torch: [name] if "please" in code else [])
+    monkeypatch.setattr(sandbox_rules, "modules_for", lambda code, _torch: [name] if "please" in code else [])
     report = f"import os, sys, threading\nprint({name!r} in sys.modules, [one for one in os.listdir('/tmp') if 'tmp' in one], threading.active_count())"
     with Runner(environment_with_modules, "hostile", doctor.prove(), preload=()) as runner:
         plain, first, second = runner.run(

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from support import needs_bubblewrap
-from torch_embers.sandbox import cgroups, doctor, policy
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import cgroups, doctor, policy, sandbox_rules
 from torch_embers.sandbox.runner import Attempt, Runner
 
 UNIFIED = next(
@@ -159,7 +158,7 @@ def test_a_run_joins_the_group_and_its_end_by_memory_is_told(tree: Tree, monkeyp
             [result] = runner.run([Attempt("one", "print('out')", "case.py", fresh=fresh)])
             assert (result.stdout, result.ended) == ("out\n", "memory"), result
             assert result.memory_counted_by == "cgroup"
-        limits = rules.load().limits
+        limits = sandbox_rules.load().limits
         bounds = {int((folder / "memory.max").read_text(encoding="ascii")) for folder in parent.glob("embers-*")}
         starts = (limits.copied, limits.interpreter)  # of a fork, and of a fresh process that preloads nothing
         assert bounds == {(4 << 30) + start + 3 * limits.disk for start in starts}

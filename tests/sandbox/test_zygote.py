@@ -16,8 +16,7 @@ import pytest
 
 from support import needs_bubblewrap
 from torch_embers import resources
-from torch_embers.sandbox import doctor, policy, program
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import doctor, policy, program, sandbox_rules
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def test_only_the_end_of_a_long_output_is_kept(any_runner: Runner) -> None:
     result = one(any_runner, "print('a' * 100000)\nprint('b' * 100000)\nprint('last line')")
     assert result.exit_code == 0
     assert result.stdout.endswith("b\nlast line\n")
-    assert len(result.stdout) == rules.load().limits.tail
+    assert len(result.stdout) == sandbox_rules.load().limits.tail
     assert "stdout cut to its last 64 KiB" in result.detail
 
 
@@ -198,9 +197,9 @@ def test_a_sandbox_that_breaks_while_guarantees_are_proven_is_a_breach(fresh: bo
 
 @needs_bubblewrap
 def test_a_zygote_that_is_stuck_costs_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    shipped = rules.load()
+    shipped = sandbox_rules.load()
     hasty = shipped.model_copy(update={"limits": shipped.limits.model_copy(update={"grace": 0.5})})
-    monkeypatch.setattr(rules, "load", lambda: hasty)
+    monkeypatch.setattr(sandbox_rules, "load", lambda: hasty)
     with Runner(Path(sys.executable), "hostile", doctor.prove(), preload=("json",)) as runner:
         one(runner, "")
         os.kill(runner.first_pids()[0], signal.SIGSTOP)

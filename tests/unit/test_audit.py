@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.audit import audit_code as command
-from torch_embers.audit import formats, ignores, known
+from torch_embers.audit import audit_code, formats, ignores, known
 from torch_embers.audit.call_facts import shown_in
 from torch_embers.builds import releases
 from torch_embers.cases import shipped_verdicts
@@ -31,7 +30,7 @@ known_once = functools.cache(known.known_on)
 @pytest.fixture(autouse=True)
 def read_verdicts_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is known of a release is the same in all tests of audits."""
-    monkeypatch.setattr(command, "known_on", known_once)
+    monkeypatch.setattr(audit_code, "known_on", known_once)
 
 
 CODE = """
@@ -185,14 +184,14 @@ def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_p
         ("no_such_package", "no such file, folder or installed package"),
     ):
         with pytest.raises(InputError, match=said):
-            command.audit([target], "2.6.0")
+            audit_code.audit([target], "2.6.0")
     for folder in (".venv", "node_modules", "build"):  # other people's code, and what is generated
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x.py").write_text("import torch", encoding="utf-8")
     (tmp_path / "elsewhere").symlink_to(tmp_path / "build")
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "own.py").write_text("import torch\ngetattr(torch, input())(x)", encoding="utf-8")
-    done = command.audit([str(tmp_path)], "2.6.0")
+    done = audit_code.audit([str(tmp_path)], "2.6.0")
     assert (done.files, len(done.dynamic)) == (1, 1)
     assert {path.name for path in done.unread} >= {"two.py", "build", "elsewhere"}
     states = {entry["analysis"]["state"] for entry in formats.vex(done)["vulnerabilities"]}
@@ -200,14 +199,14 @@ def test_what_cannot_be_read_is_refused_and_what_was_not_looked_at_is_told(tmp_p
 
 
 def test_each_cyclonedx_document_has_a_number_and_a_time_of_its_own() -> None:
-    done = command.audit([], "2.15.0")
+    done = audit_code.audit([], "2.15.0")
     first, second = (formats.vex(done) for _ in range(2))
     assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", first["serialNumber"])
     assert first["serialNumber"] != second["serialNumber"]
     assert datetime.fromisoformat(first["metadata"]["timestamp"]).utcoffset() == timedelta(0)
 
 
-def confidence(done: command.Audited) -> dict[str, str]:
+def confidence(done: audit_code.Audited) -> dict[str, str]:
     return {finding.bug.case.name: finding.confidence for finding in reversed(done.findings)}
 
 
@@ -220,14 +219,14 @@ def test_commands_in_a_notebook_hide_none_of_its_code(tmp_path: Path) -> None:
     ]
     path = tmp_path / "train.ipynb"
     path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}))
-    done = command.audit([str(path)], "2.6.0")
+    done = audit_code.audit([str(path)], "2.6.0")
     assert not done.unread
     (finding,) = [one for one in done.findings if "torch.logsumexp" in one.used]
     assert [place.line for place in finding.places] == [9]
 
 
 def test_the_commit_that_a_release_was_built_of_is_told_in_every_listing() -> None:
-    done = command.audit([], "2.15.0")
+    done = audit_code.audit([], "2.15.0")
     commit = releases.commit_of("2.15.0")
     assert commit
     assert re.fullmatch(rf"torch 2.15.0 \(commit {commit[:10]}\) was measured on cpu, .+", formats.lines(done)[-1])
@@ -241,7 +240,7 @@ def test_a_package_is_read_and_not_imported(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "loud_package").mkdir()
     (tmp_path / "loud_package" / "__init__.py").write_text("raise SystemExit('imported')", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    assert command.audit(["loud_package"], "2.6.0").files == 1
+    assert audit_code.audit(["loud_package"], "2.6.0").files == 1
 
 
 def test_an_index_of_numbers_and_slices_is_plain_and_one_with_a_name_is_not() -> None:
@@ -399,7 +398,7 @@ HIDDEN = "s + z.masked_fill(m, float('-inf'))"
     ],
 )
 def test_how_near_code_comes_to_a_bug(code: str, case: str, near: str | None) -> None:
-    assert confidence(command.audit_texts({Path("x.py"): code}, "2.4.1")).get(case) == near
+    assert confidence(audit_code.audit_texts({Path("x.py"): code}, "2.4.1")).get(case) == near
 
 
 def test_the_cases_themselves_are_found_high() -> None:
@@ -412,7 +411,7 @@ def test_the_cases_themselves_are_found_high() -> None:
         for shown in shown_in(ast.parse(text))
         if {shown.name, shown.name.removesuffix("()")}
         & {name for api in rules[name].cases[name] for name in spellings(api)}
-        and command.shows(shown, rules[name])
+        and audit_code.shows(shown, rules[name])
     }
     assert len(found) >= 53
     assert {LOGSUMEXP, COLUMN, MEDIAN, FORMAT, OUT, NORMALIZE, SDPA, REDUCE} <= found
@@ -434,9 +433,9 @@ MEETS = "loss = torch.logsumexp(x + y.masked_fill(m, -torch.inf), 1)"
 DAY = date(2026, 11, 27)
 
 
-def audited(tmp_path: Path, code: str, **accepted: object) -> command.Audited:
+def audited(tmp_path: Path, code: str, **accepted: object) -> audit_code.Audited:
     (tmp_path / "x.py").write_text(code, encoding="utf-8")
-    return command.audit([str(tmp_path / "x.py")], "2.15.0", accepted=command.Accepted(today=DAY, **accepted))
+    return audit_code.audit([str(tmp_path / "x.py")], "2.15.0", accepted=audit_code.Accepted(today=DAY, **accepted))
 
 
 def test_the_summary_comes_first_and_possible_findings_are_folded(tmp_path: Path) -> None:
@@ -468,8 +467,8 @@ def test_a_constant_of_one_rule_is_one_finding_to_a_reader(tmp_path: Path) -> No
 def test_an_ignored_bug_does_not_count(tmp_path: Path, name: str) -> None:
     code = f"import torch\n{MEETS}\n"
     done = audited(tmp_path, code, cases=ignores.named_cases(name, "--ignore"))
-    assert command.reaches(audited(tmp_path, code), "high")
-    assert not command.reaches(done, "high")
+    assert audit_code.reaches(audited(tmp_path, code), "high")
+    assert not audit_code.reaches(done, "high")
     assert formats.rows(done)["ignored"][0]["reason"] == "--ignore"
     (row,) = [row for row in formats.sarif(done)["runs"][0]["results"] if row.get("suppressions")]
     assert row["suppressions"] == [{"kind": "external", "justification": "--ignore"}]
@@ -479,21 +478,21 @@ def test_a_comment_ignores_its_line_until_its_day_and_counts_again_afterwards(tm
     line = f"{MEETS}  # embers: ignore[#31829, median_expanded] rows have a key"
     for until, counts in (("", False), (" until 2026-11-27", False), (" until 2026-11-26", True)):
         done = audited(tmp_path, f"import torch\n{line}{until}\n")
-        assert command.reaches(done, "high") is counts
+        assert audit_code.reaches(done, "high") is counts
         assert [one.reason for one in done.ignored] == ([] if counts else ["rows have a key"])
     assert any(
         line.startswith("expired: ") and "x.py:2" in line and "2026-11-26" in line for line in formats.lines(done)
     )
     late = audited(tmp_path, f"import torch\n{line} until 2026-11-26, see the notes\n")
-    assert command.reaches(late, "high"), "words behind the day change nothing"
+    assert audit_code.reaches(late, "high"), "words behind the day change nothing"
     many = MEETS.replace("1)", "1,  # embers: ignore[31829] rows have a key\n)")
     for spread in (many, MEETS.replace(", 1)", ",\n 1\n)  # embers: ignore[31829] rows have a key")):
-        assert not command.reaches(audited(tmp_path, f"import torch\n{spread}\n"), "high"), "on any line of it"
+        assert not audit_code.reaches(audited(tmp_path, f"import torch\n{spread}\n"), "high"), "on any line of it"
     above = f"# embers: ignore[31829] of the line below\n# embers: ignore rules are in the guide\n{MEETS}\n"
-    assert command.reaches(audited(tmp_path, f"import torch\n{above}"), "high")
+    assert audit_code.reaches(audited(tmp_path, f"import torch\n{above}"), "high")
     other = audited(tmp_path, f"import torch\n{MEETS}  # embers: ignore[median_expanded] of another bug\n")
-    assert command.reaches(other, "high")
-    assert command.reaches(audited(tmp_path, f"import torch\ny = '# embers: ignore[31829]'; {MEETS}\n"), "high")
+    assert audit_code.reaches(other, "high")
+    assert audit_code.reaches(audited(tmp_path, f"import torch\ny = '# embers: ignore[31829]'; {MEETS}\n"), "high")
 
 
 @pytest.mark.parametrize(
@@ -514,17 +513,17 @@ def test_a_comment_that_cannot_be_used_is_refused_with_its_place(tmp_path: Path,
 
 def test_what_is_in_a_baseline_does_not_count_wherever_its_line_moves(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
-    assert command.write_baseline(audited(tmp_path, f"import torch\n{MEETS}\n"), path) == 1
+    assert audit_code.write_baseline(audited(tmp_path, f"import torch\n{MEETS}\n"), path) == 1
     moved = f"import torch\n\n\nif True:\n    {MEETS}\n"
-    assert not command.reaches(audited(tmp_path, moved, baseline=path), "high")
+    assert not audit_code.reaches(audited(tmp_path, moved, baseline=path), "high")
     (finding,) = audited(tmp_path, f"{moved}    {MEETS}\n", baseline=path).findings
     assert [place.line for place in finding.places] == [6], "one more of the same"
-    assert command.reaches(audited(tmp_path, f"import torch\nz = {MEETS}\n", baseline=path), "high")
-    assert command.write_baseline(audited(tmp_path, moved, baseline=path), path) == 1, "it stays accepted"
+    assert audit_code.reaches(audited(tmp_path, f"import torch\nz = {MEETS}\n", baseline=path), "high")
+    assert audit_code.write_baseline(audited(tmp_path, moved, baseline=path), path) == 1, "it stays accepted"
     possible = audited(tmp_path, "import torch\nx = y\ntorch.median(x, 1)\n")
-    assert command.write_baseline(possible, path) == len(possible.findings) == 1
+    assert audit_code.write_baseline(possible, path) == len(possible.findings) == 1
     worse = audited(tmp_path, "import torch\nx = y.expand(3, 4)\ntorch.median(x, 1)\n", baseline=path)
-    assert command.reaches(worse, "high"), "what was possible and now is sure"
+    assert audit_code.reaches(worse, "high"), "what was possible and now is sure"
 
 
 @pytest.mark.parametrize("text", [None, "[]", "{", '{"findings": [1]}', "[" * 200_000, ENDLESS])
@@ -535,7 +534,7 @@ def test_a_baseline_that_cannot_be_read_is_refused(tmp_path: Path, text: str | N
     with pytest.raises(InputError, match=r"--baseline .*baseline\.json"):
         audited(tmp_path, "import torch", baseline=path)
     with pytest.raises(InputError, match="cannot be written"):
-        command.write_baseline(audited(tmp_path, "import torch"), tmp_path)
+        audit_code.write_baseline(audited(tmp_path, "import torch"), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -544,7 +543,7 @@ def test_a_baseline_that_cannot_be_read_is_refused(tmp_path: Path, text: str | N
 def test_a_file_whose_encoding_is_none_of_a_text_is_one_line_and_the_rest_goes_on(tmp_path: Path, codec: str) -> None:
     (tmp_path / "odd.py").write_bytes(f"# coding: {codec}\nimport torch\n".encode() + b"# \xff\xfe\n")
     (tmp_path / "good.py").write_text(f"import torch\n{MEETS}\n", encoding="utf-8")
-    done = command.audit([str(tmp_path)], "2.15.0")
+    done = audit_code.audit([str(tmp_path)], "2.15.0")
     assert [path.name for path in done.unread] == ["odd.py"]
     assert "\n" not in done.unread[tmp_path / "odd.py"]
     assert done.high
@@ -555,7 +554,7 @@ def test_a_name_that_is_no_text_is_written_in_every_format(tmp_path: Path, monke
     name = os.fsdecode(b"a\xff.py")
     Path(name).write_text(f"import torch\n{MEETS}\n", encoding="utf-8")
     for where in (".", str(tmp_path)):
-        done = command.audit([where], "2.15.0")
+        done = audit_code.audit([where], "2.15.0")
         assert "a%FF.py" in json.dumps(formats.sarif(done))
-        command.write_baseline(done, Path("b.json"))
-        assert not command.audit([where], "2.15.0", accepted=command.Accepted(baseline=Path("b.json"))).high
+        audit_code.write_baseline(done, Path("b.json"))
+        assert not audit_code.audit([where], "2.15.0", accepted=audit_code.Accepted(baseline=Path("b.json"))).high

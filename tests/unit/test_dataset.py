@@ -25,8 +25,7 @@ from helpers.dataset import PERSON, ROOT, SECRET, files_of, hostile, item, made,
 from helpers.rows import put
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import escaping
-from torch_embers.dataset import describe, encode, publish, sheets
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import describe, encode, publish, sheets, table_definitions
 from torch_embers.errors import InputError, StoreMissingError, StoreVersionError
 from torch_embers.link import relations
 from torch_embers.store.store import Store
@@ -39,7 +38,7 @@ from torch_embers.version import __version__
 
 def test_every_column_of_the_database_is_published_or_withheld_with_a_reason(hostile: Store) -> None:
     query = "SELECT column_name FROM duckdb_columns() WHERE table_name = ? AND schema_name = 'main'"
-    for entry in definitions.load():
+    for entry in table_definitions.load():
         if entry.source:
             with hostile.read() as connection:
                 known = {name for (name,) in connection.execute(query, [entry.source]).fetchall()}
@@ -81,7 +80,7 @@ def test_the_tables_hold_what_may_be_published(made: Path) -> None:
 def test_of_absolute_paths_only_the_file_name_stays(hostile: Store, said: str, published: str) -> None:
     with hostile.read() as connection:
         connection.execute("CREATE TEMP TABLE about AS SELECT 'pytorch/pytorch' AS repo")
-        connection.execute(definitions.read("sql", "views.sql"))
+        connection.execute(table_definitions.read("sql", "views.sql"))
         assert connection.execute("SELECT file_names(?)", [said]).fetchall() == [(published,)]
 
 
@@ -189,7 +188,7 @@ def test_every_word_is_explained_once(made: Path) -> None:
 
 
 def test_keys_are_unique_and_references_lead_to_rows(made: Path) -> None:
-    for entry in definitions.load():
+    for entry in table_definitions.load():
         rows = table(made, entry.name)
         assert not rows.duplicated(list(entry.key)).any(), entry.name
         for column, other in entry.refers.items():

@@ -19,7 +19,7 @@ from helpers.verdicts import build_of, cell_of, decision_of
 from support import rows
 from torch_embers.atom_output import SPACE, Announced
 from torch_embers.cases.case import shipped
-from torch_embers.cli import print_runs as show
+from torch_embers.cli import print_runs
 from torch_embers.errors import InputError
 from torch_embers.progress import Silent
 from torch_embers.recheck import notices, reports, service
@@ -173,7 +173,7 @@ def test_a_run_and_a_re_check_say_which_release_would_be_a_control_for_what_no_b
     assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
     assert str(found.uncontrolled) in reports.markdown(found)
     assert str(result_of().uncontrolled) == ""
-    show.print_summary(run_cases.summary(known, cells))
+    print_runs.print_summary(run_cases.summary(known, cells))
     assert str(found.uncontrolled) in " ".join(capsys.readouterr().out.split())
 
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.extract import extract_rules as rules
-from torch_embers.extract import update_scripts as stage
+from torch_embers.extract import extract_rules, update_scripts
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText, Script
 from torch_embers.extract.script_command import command_of
@@ -278,7 +277,7 @@ def test_there_is_one_reason_where_there_is_no_script(body: str, reason: str, sa
     made = found(body)
     assert isinstance(made, NoScript)
     assert made.reason == reason
-    assert made.detail.startswith(rules.load().reasons[reason])
+    assert made.detail.startswith(extract_rules.load().reasons[reason])
     assert says in made.detail
     assert "\n" not in made.detail
 
@@ -300,7 +299,7 @@ PIECES = ["```", "```python\n", "~~~", ">>> ", "In [1]: ", "import torch\n", "to
 def test_every_text_gives_one_clean_answer(text: str) -> None:
     made = read(ReportText(REPO, 1, text[:50], text, (text,)))
     if isinstance(made, NoScript):
-        assert made.reason in rules.load().reasons
+        assert made.reason in extract_rules.load().reasons
         return
     assert try_parse(made.code) is not None
     assert made.code.encode()
@@ -365,17 +364,17 @@ def rows_of(store: Store) -> dict[int, tuple[str | None, str | None]]:
 def test_every_issue_has_one_row_and_is_read_again_only_when_it_changed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = stage.refresh(store, None, Silent())
-    assert counts == stage.Counts(3, 1, {"no_code": 1, "not_mined": 1}, 3)
+    counts = update_scripts.refresh(store, None, Silent())
+    assert counts == update_scripts.Counts(3, 1, {"no_code": 1, "not_mined": 1}, 3)
     assert {number: why for number, (_, why) in rows_of(store).items()} == {1: None, 3: "no_code", 4: "not_mined"}
-    assert stage.refresh(store, None, Silent()).read == 0
+    assert update_scripts.refresh(store, None, Silent()).read == 0
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE items SET body = 'gone' WHERE number = 1")
         connection.execute("DELETE FROM items WHERE number = 4")
-    assert stage.refresh(store, None, Silent(), [3]).read == 0
-    assert stage.refresh(store, None, Silent()) == stage.Counts(2, 0, {"no_code": 2}, 1)
-    monkeypatch.setattr(rules, "version", lambda: "other")
-    assert stage.refresh(store, None, Silent()).read == 2
+    assert update_scripts.refresh(store, None, Silent(), [3]).read == 0
+    assert update_scripts.refresh(store, None, Silent()) == update_scripts.Counts(2, 0, {"no_code": 2}, 1)
+    monkeypatch.setattr(extract_rules, "version", lambda: "other")
+    assert update_scripts.refresh(store, None, Silent()).read == 2
 
 
 def test_of_a_report_that_did_not_run_its_script_or_the_reason_is_shown(store: Store) -> None:
@@ -387,10 +386,10 @@ def test_of_a_report_that_did_not_run_its_script_or_the_reason_is_shown(store: S
 
 
 def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "BATCH", 1)
-    monkeypatch.setattr(stage, "read", lambda item: read(item) if item.number == 1 else 1 / 0)
+    monkeypatch.setattr(update_scripts, "BATCH", 1)
+    monkeypatch.setattr(update_scripts, "read", lambda item: read(item) if item.number == 1 else 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        stage.refresh(store, None, Silent())
+        update_scripts.refresh(store, None, Silent())
     assert list(rows_of(store)) == [1]
 
 

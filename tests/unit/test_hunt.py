@@ -12,8 +12,7 @@ from torch_embers import toml_models
 from torch_embers.builds.registry import Registry
 from torch_embers.builds.work import Shard
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.hunt import drafts, groups, journal, summary
-from torch_embers.hunt import sweep as hunt
+from torch_embers.hunt import drafts, groups, journal, summary, sweep
 from torch_embers.hunt.journal import Crash, Hunted, Journal
 from torch_embers.hunt.known_findings import Known, judgement_of
 from torch_embers.oracles import cells
@@ -50,7 +49,7 @@ def plain_attempts(monkeypatch):
 
 @pytest.fixture
 def build(monkeypatch):
-    monkeypatch.setattr(hunt, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
+    monkeypatch.setattr(sweep, "samples_of", lambda _zygotes: {op: ["float32"] for op in OPS})
     return build_of("2.15.0", devices=("cpu",))
 
 
@@ -108,21 +107,21 @@ MACHINES = SimpleNamespace(on=lambda _build, **_: Machine())
 
 def swept(machine, ops):
     left = [Hunted("2.15.0", op, "float32") for op in ops]
-    return list(groups.sweep(machine, left, 2, hunt.rules().limits))
+    return list(groups.sweep(machine, left, 2, sweep.rules().limits))
 
 
 def test_operators_are_chosen_by_name_variant_and_dtype():
     known = {"add": ["float32", "int64"], "pow.scalar": ["float32"], "eq": ["int64"]}
-    assert hunt.chosen(known, [], ["float32"]) == [("add", "float32"), ("pow.scalar", "float32")]
-    assert hunt.chosen(known, ["pow", "pow"], ["float32", "float32"]) == [("pow.scalar", "float32")]
+    assert sweep.chosen(known, [], ["float32"]) == [("add", "float32"), ("pow.scalar", "float32")]
+    assert sweep.chosen(known, ["pow", "pow"], ["float32", "float32"]) == [("pow.scalar", "float32")]
     with pytest.raises(InputError, match="no operator 'sub'"):
-        hunt.chosen(known, ["sub"], ["float32"])
+        sweep.chosen(known, ["sub"], ["float32"])
     longer = {f"nn.functional.{name}": ["float32"] for name in ("gelu", "pad.reflect", "norm")} | {"linalg.norm": []}
-    assert [name for name, _ in hunt.chosen(longer, ["gelu", "pad"], ["float32"])] == list(longer)[:2]
+    assert [name for name, _ in sweep.chosen(longer, ["gelu", "pad"], ["float32"])] == list(longer)[:2]
     with pytest.raises(InputError, match=r"did you mean linalg\.norm or nn\.functional\.norm\?"):
-        hunt.chosen(longer, ["norm"], ["float32"])
+        sweep.chosen(longer, ["norm"], ["float32"])
     with pytest.raises(InputError, match="no dtype 'float33'"):
-        hunt.chosen(known, [], ["float33"])
+        sweep.chosen(known, [], ["float33"])
 
 
 def test_an_operator_that_ends_its_process_costs_itself_alone_and_is_a_finding():
@@ -165,25 +164,25 @@ def rows(ended):
 
 
 def test_a_hunt_that_was_interrupted_and_resumed_equals_one_that_was_not(build, tmp_path):
-    whole = hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES)
+    whole = sweep.hunt(build, sweep.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES)
     expected = rows(whole)
-    request = hunt.HuntRequest([], ["float32"], tmp_path / "parts")
-    first = hunt.hunt(build, request, MACHINES)
+    request = sweep.HuntRequest([], ["float32"], tmp_path / "parts")
+    first = sweep.hunt(build, request, MACHINES)
     seen = [next(first) for _ in range(3)]
     first.close()
     with (tmp_path / "parts" / journal.FILE).open("a", encoding="utf-8") as file:
         file.write('{"build": "2.15')  # killed in a write
-    assert rows(hunt.hunt(build, request, MACHINES)) == expected
+    assert rows(sweep.hunt(build, request, MACHINES)) == expected
     assert rows(Journal(tmp_path / "parts").read()) == expected
     assert len(seen) == 3
-    assert rows(hunt.hunt(build, request, MACHINES)) == expected
+    assert rows(sweep.hunt(build, request, MACHINES)) == expected
 
 
 def test_other_modes_and_other_rules_are_run_again(build, tmp_path, monkeypatch):
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"]), MACHINES))
-    monkeypatch.setattr(hunt, "digest", lambda: "other")
-    list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
+    list(sweep.hunt(build, sweep.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
+    list(sweep.hunt(build, sweep.HuntRequest(["a"], ["float32"], tmp_path, ["out", "forward"]), MACHINES))
+    monkeypatch.setattr(sweep, "digest", lambda: "other")
+    list(sweep.hunt(build, sweep.HuntRequest(["a"], ["float32"], tmp_path, ["out"]), MACHINES))
     assert [one.modes for one in Journal(tmp_path).read()] == [("out",), ("forward", "out"), ("out",)]
 
 
@@ -258,16 +257,16 @@ def test_a_judged_entry_names_calls_severities_and_releases_that_there_are(table
 
 
 def test_every_judged_finding_has_a_reason_and_every_case_that_shows_one_is_there():
-    judged = hunt.rules().known
+    judged = sweep.rules().known
     assert [entry.ops for entry in judged if len(entry.reason) < 20] == []
     named = {case for one in (*judged, *drafts.written()) for case in one.cases}
     assert [name for name in sorted(named) if not data_file(f"cases/{name}.py").is_file()] == []
 
 
 def test_a_device_that_the_build_cannot_use_is_one_line_and_is_said_before_anything_runs(build, tmp_path):
-    request = hunt.HuntRequest(["a"], ["float32"], tmp_path / "out", device="cuda")
+    request = sweep.HuntRequest(["a"], ["float32"], tmp_path / "out", device="cuda")
     with pytest.raises(InputError, match=r"build 2\.15\.0 cannot use cuda here: use --device cpu"):
-        list(hunt.hunt(build, request, MACHINES))
+        list(sweep.hunt(build, request, MACHINES))
     assert not (tmp_path / "out").exists()
 
 
@@ -284,7 +283,7 @@ def test_a_build_without_a_package_of_the_samples_is_told_which():
             yield result(stderr=told)
 
     with pytest.raises(SandboxError, match=r"lacks expecttest, .*`pip install expecttest`"):
-        hunt.samples_of(Bare())
+        sweep.samples_of(Bare())
 
 
 @pytest.mark.parametrize("line", [b"garbage", b'{"build": 1}', b"\x00\xff", b"[]", b"[" * 5000])
@@ -307,7 +306,7 @@ def test_a_map_that_cannot_be_written_is_one_line_and_a_quote_in_its_name_is_a_q
 def test_a_file_in_the_place_of_the_folder_is_one_line(tmp_path, build):
     (tmp_path / "taken").write_text("x")
     with pytest.raises(InputError, match="name a folder that can be written"):
-        list(hunt.hunt(build, hunt.HuntRequest(["a"], ["float32"], tmp_path / "taken", ["out"]), MACHINES))
+        list(sweep.hunt(build, sweep.HuntRequest(["a"], ["float32"], tmp_path / "taken", ["out"]), MACHINES))
 
 
 @pytest.fixture
@@ -345,11 +344,11 @@ def test_a_draft_shows_the_script_and_says_what_a_crash_is(tmp_path, no_builds):
 
 
 def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build, tmp_path):
-    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    whole = rows(sweep.hunt(build, sweep.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
     parts = []
     for number in (1, 2, 3):
-        request = hunt.HuntRequest([], ["float32"], tmp_path / f"{number}", shard=Shard(number, 3))
-        parts.append(len(list(hunt.hunt(build, request, MACHINES))))
+        request = sweep.HuntRequest([], ["float32"], tmp_path / f"{number}", shard=Shard(number, 3))
+        parts.append(len(list(sweep.hunt(build, request, MACHINES))))
     merged = [journal.merge(tmp_path / name, tmp_path / "all") for name in ("2", "1", "3", "1")]
     assert merged == [parts[1], parts[0], parts[2], 0]
     assert rows(journal.journal_in(tmp_path / "all")) == whole
@@ -360,9 +359,9 @@ def test_the_journals_of_shards_are_that_of_the_whole_hunt_and_merge_once(build,
 
 
 def test_a_hunt_whose_shards_are_made_elsewhere_finds_the_same_and_keeps_it_here(build, tmp_path, monkeypatch):
-    whole = rows(hunt.hunt(build, hunt.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
+    whole = rows(sweep.hunt(build, sweep.HuntRequest([], ["float32"], tmp_path / "whole"), MACHINES))
     theirs = SimpleNamespace(installed=lambda: [build_of("2.15.0", devices=("cpu",), name="another name")])
-    monkeypatch.setattr(hunt.samples, "runner_on", lambda *_: Machine())
+    monkeypatch.setattr(sweep.samples, "runner_on", lambda *_: Machine())
 
     class Cluster:
         def run(self, plan, _jobs):
@@ -371,6 +370,6 @@ def test_a_hunt_whose_shards_are_made_elsewhere_finds_the_same_and_keeps_it_here
                 yield plan.make(Shard(number, 3), theirs)
 
     here = SimpleNamespace(unsandboxed=False)
-    request = hunt.HuntRequest([], ["float32"], tmp_path / "out")
-    assert rows(hunt.hunt(build, request, here, Cluster())) == whole
+    request = sweep.HuntRequest([], ["float32"], tmp_path / "out")
+    assert rows(sweep.hunt(build, request, here, Cluster())) == whole
     assert rows(journal.journal_in(tmp_path / "out")) == whole

@@ -19,8 +19,7 @@ from helpers.listing import (
 )
 from support import assert_clean_error, assert_snapshot, run_embers
 from torch_embers import console
-from torch_embers.audit import advisories, osv
-from torch_embers.audit import audit_code as audit_command
+from torch_embers.audit import advisories, audit_code, osv
 from torch_embers.audit import formats as audit_formats
 from torch_embers.bisect import bisection
 from torch_embers.builds.registry import Build
@@ -207,7 +206,7 @@ OTHER_JSON: dict[str, Callable[[], Any]] = {
     "embers report": lambda: [field.name for field in fields(Reported)],
     "embers research perf": lambda: Timed([], {}, [], 0.1).table(),
     "embers research silent": lambda: [field.name for field in fields(Counted)],
-    "embers audit": lambda: audit_formats.rows(audit_command.audit([], "2.15.0")),
+    "embers audit": lambda: audit_formats.rows(audit_code.audit([], "2.15.0")),
     "embers research advisories": lambda: osv.document(advisories.executed()[0], advisories.load())[
         "database_specific"
     ],

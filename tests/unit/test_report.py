@@ -12,8 +12,7 @@ import pytest
 
 from support import assert_clean_error, run_embers
 from torch_embers.errors import InputError
-from torch_embers.report import badges, folder, places, rendering, serve, write_report
-from torch_embers.report import report_rules as definitions
+from torch_embers.report import badges, folder, places, rendering, report_rules, serve, write_report
 from torch_embers.report.operators import operators
 from torch_embers.report.similar import similar
 from torch_embers.store.store import Store
@@ -68,7 +67,7 @@ def test_a_failure_leaves_the_earlier_report(tmp_path: Path, failure: Exception,
     ],
 )
 def test_operators_are_read_from_the_syntax(code: str, found: list[str]) -> None:
-    told = definitions.load().operators
+    told = report_rules.load().operators
     assert operators(code, told.leave_out, told.modules) == found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.timeline_rows import GAP, SCRIPT, crashed, ended, raised
-from torch_embers.report import report_rules as definitions
+from torch_embers.report import report_rules
 from torch_embers.report.joined_facts import ReportFacts
 from torch_embers.timeline.model import Timeline
 from torch_embers.verdicts.matrix import MatrixEntry
@@ -47,7 +47,7 @@ def facts(state: str, answer: Answer, histories: dict[str, str], reported: bool 
     issue = {**item, "kind": "issue", "state": state}
     reports = {("a/b", 1): replace(known, **more)}
     source: Any = SimpleNamespace(cases=cases, verdicts=verdicts, items=[issue], reports=reports)
-    return ReportFacts(source, definitions.load(), frozenset())
+    return ReportFacts(source, report_rules.load(), frozenset())
 
 
 def shown(found: ReportFacts) -> str:

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from torch_embers import resources
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import doctor, layout, policy, program, seccomp
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import doctor, layout, policy, program, sandbox_rules, seccomp
 from torch_embers.sandbox.inside import supervisor
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.runner import Runner
@@ -128,7 +127,7 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home(tmp_path:
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     assert set(sandbox_policy().environment()) == {
-        *rules.load().environment, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
+        *sandbox_rules.load().environment, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS",
     }  # fmt: skip
 
 
@@ -142,15 +141,15 @@ def test_a_build_below_tmp_is_mounted_again_over_the_private_tmp(tmp_path: Path)
 
 
 def test_devices_of_a_gpu_are_only_for_reviewed_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    binds = rules.load().binds.model_copy(update={"devices": ("/dev/nul*",)})
-    changed = rules.load().model_copy(update={"binds": binds})
-    monkeypatch.setattr(rules, "load", lambda: changed)
+    binds = sandbox_rules.load().binds.model_copy(update={"devices": ("/dev/nul*",)})
+    changed = sandbox_rules.load().model_copy(update={"binds": binds})
+    monkeypatch.setattr(sandbox_rules, "load", lambda: changed)
     assert "/dev/null" not in policy.bubblewrap_command(sandbox_policy(), {}, 7)
     assert "/dev/null" in policy.bubblewrap_command(sandbox_policy(profile="reviewed"), {}, 7)
 
 
 def test_every_private_folder_is_bounded() -> None:
-    limits = rules.load().limits
+    limits = sandbox_rules.load().limits
     for _, options in sandbox_policy().configuration()["covers"]:
         assert f"size={limits.disk}" in options
         assert f"nr_inodes={limits.inodes}" in options
@@ -274,7 +273,7 @@ def own(request: pytest.FixtureRequest) -> Filter:
     return Filter(seccomp.program(CALLS, machine), architecture, column)
 
 
-CALLS = rules.load().seccomp
+CALLS = sandbox_rules.load().seccomp
 
 
 def test_denied_calls_get_their_error_and_all_others_pass(own: Filter) -> None:
@@ -378,21 +377,21 @@ def test_waits_of_processes_that_have_ended_count_and_only_those_that_are_there_
 
 def test_words_of_a_script_and_the_release_decide_what_is_imported_beforehand() -> None:
     code = "import torch\noptimizer = torch.optim.SGD([], lr=0.1)\n"
-    assert rules.modules_for(code, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes", "torch._dynamo"]
-    assert rules.modules_for(code, "2.0.1+cu117") == []
-    assert rules.modules_for("import torch\ntorch.ones(3).sum().backward()\n", "2.13.0+cu130") == []
-    first, *others = rules.modules_for(code, "2.15.0+cu132")
+    assert sandbox_rules.modules_for(code, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes", "torch._dynamo"]
+    assert sandbox_rules.modules_for(code, "2.0.1+cu117") == []
+    assert sandbox_rules.modules_for("import torch\ntorch.ones(3).sum().backward()\n", "2.13.0+cu130") == []
+    first, *others = sandbox_rules.modules_for(code, "2.15.0+cu132")
     assert (
         first == "torch.nested._internal.nested_tensor"
     )  # what all scripts need stands first, so that zygotes are shared
-    assert others == rules.modules_for(code, "2.13.0+cu130")
+    assert others == sandbox_rules.modules_for(code, "2.13.0+cu130")
     given = "import torch\nresult.backward(torch.ones(3))\n"
-    assert rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
-    assert rules.modules_for(given, "2.1.2+cu121") == []
+    assert sandbox_rules.modules_for(given, "2.13.0+cu130") == ["torch.fx.experimental.symbolic_shapes"]
+    assert sandbox_rules.modules_for(given, "2.1.2+cu121") == []
     transform = "from functorch import jacrev\n"
-    assert rules.modules_for(transform, "1.13.1+cu117") == ["functorch"]
-    assert "functorch" not in rules.modules_for(transform, "2.0.1+cu117")
-    assert rules.modules_for(code, "") == rules.modules_for(code, "our own build") == []
+    assert sandbox_rules.modules_for(transform, "1.13.1+cu117") == ["functorch"]
+    assert "functorch" not in sandbox_rules.modules_for(transform, "2.0.1+cu117")
+    assert sandbox_rules.modules_for(code, "") == sandbox_rules.modules_for(code, "our own build") == []
 
 
 def test_code_that_runs_inside_a_build_keeps_to_python_38_and_its_standard_library() -> None:

@@ -15,7 +15,7 @@ from packaging.version import Version
 from support import case_of, rows
 from torch_embers import resources
 from torch_embers.cases import case, shipped_verdicts
-from torch_embers.cli import print_runs as show
+from torch_embers.cli import print_runs
 from torch_embers.errors import InputError, StoreBusyError
 from torch_embers.run import cases as run_cases
 from torch_embers.store import lock
@@ -23,7 +23,7 @@ from torch_embers.store.status import status
 from torch_embers.store.store import Store
 from torch_embers.verdicts import shipped_mark
 from torch_embers.verdicts.matrix import MatrixEntry, as_csv
-from torch_embers.views import matrix_files as command
+from torch_embers.views import matrix_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_no_number_of_verdicts_counts_what_could_not_be_tested(
     assert status(mined).rows["verdicts"] == decided
     query = resources.package_file("report", "queries", "builds.sql").read_text(encoding="utf-8")
     assert sum(row[5] for row in rows(mined.path, query)) == decided
-    show.print_summary(run_cases.RunSummary({"occurs": 2, "untestable": 3}, [], [], []))
+    print_runs.print_summary(run_cases.RunSummary({"occurs": 2, "untestable": 3}, [], [], []))
     assert capsys.readouterr().out == "\n2 verdicts: 2 occurs\n3 times a case could not be tested on a build\n"
 
 
@@ -125,9 +125,9 @@ def test_a_former_text_of_a_shipped_case_is_neither_added_nor_takes_lines_of_the
     present = replace(entry("2.9.1", 2, "b"), case=COMMITTED[0]["case"], case_hash=COMMITTED[0]["case_hash"])
     former, other = replace(present, build="2.2.2", case_hash="0" * 32), entry("2.9.1", 2, "c")
     path.write_text(as_csv([former]), encoding="utf-8")
-    assert command.add_to_file([former, other], path) == [former]
+    assert matrix_files.add_to_file([former, other], path) == [former]
     assert path.read_text(encoding="utf-8") == as_csv([former, other]), "lines in it stay until new ones come"
-    assert command.add_to_file([former, present], path) == [former]
+    assert matrix_files.add_to_file([former, present], path) == [former]
     assert path.read_text(encoding="utf-8") == as_csv([present, other])
 
 
@@ -138,7 +138,7 @@ def test_two_that_add_to_a_file_lose_no_line(tmp_path: Path) -> None:
         lock.writer_lock(path, "another"),
         pytest.raises(StoreBusyError, match=r"v\.csv is being written by `another`"),
     ):
-        command.add_to_file([entry("2.9.1", 2, "b")], path)
+        matrix_files.add_to_file([entry("2.9.1", 2, "b")], path)
     assert path.read_text(encoding="utf-8") == as_csv([])
 
 

@@ -11,8 +11,7 @@ from helpers.timeline_rows import NOON, REPO, put
 from torch_embers.errors import InputError
 from torch_embers.store import rows
 from torch_embers.store.store import Store
-from torch_embers.timeline import stored
-from torch_embers.timeline import update_timelines as stage
+from torch_embers.timeline import stored, update_timelines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +48,7 @@ def say(database: Path, statement: str, *values: object) -> None:
 
 def derived(database: Path, items: Sequence[tuple[str, int]] | None = None) -> int:
     with Store(database).writer("test") as writer:
-        return stage.refresh(writer, items)
+        return update_timelines.refresh(writer, items)
 
 
 def of(database: Path, number: int) -> Timeline:
@@ -120,12 +119,15 @@ def test_a_flip_is_at_the_release_with_the_fix_or_not(crashed: Path, release: st
 
 
 def test_the_day_of_a_merge_leaves_open_what_it_does_not_decide() -> None:
-    exact, near = stage.known_fix(None, None, "2022-08-01"), stage.known_fix(None, None, "2024-09-01")
-    assert exact == (stage.Version("1.13.0"), stage.Version("1.13.0"))
+    exact, near = (
+        update_timelines.known_fix(None, None, "2022-08-01"),
+        update_timelines.known_fix(None, None, "2024-09-01"),
+    )
+    assert exact == (update_timelines.Version("1.13.0"), update_timelines.Version("1.13.0"))
     assert near is not None
     assert near.oldest < (near.newest or near.oldest)
-    assert stage.known_fix("2.1.0", ["1.0.0"], None) == (stage.Version("2.1.0"),) * 2
-    assert stage.known_fix(None, None, None) is None
+    assert update_timelines.known_fix("2.1.0", ["1.0.0"], None) == (update_timelines.Version("2.1.0"),) * 2
+    assert update_timelines.known_fix(None, None, None) is None
 
 
 def test_what_cannot_run_is_no_clean_run(crashed: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_embers.classify import label_items as stage
+from torch_embers.classify import label_items
 from torch_embers.classify import model as models
 from torch_embers.classify.aggregation import Aggregator
 from torch_embers.classify.embedding import embed
@@ -64,7 +64,7 @@ def run(store: Store, folder: Path | None, progress: Progress, *, train: bool) -
         classifier = _train(store, embedder, target, progress)
     with store.writer("embers classify") as writer:
         weak_table.label_items(store, writer)
-        return stage.classify(store, writer, classifier, embedder, progress)
+        return label_items.classify(store, writer, classifier, embedder, progress)
 
 
 def _train(store: Store, embedder: Embedder, target: Path, progress: Progress) -> Classifier:
@@ -88,7 +88,7 @@ def label_texts(texts: Sequence[str], folder: Path | None) -> list[Label]:
     """
     classifier = models.load(folder or models.shipped_folder())
     embedder = embed.load_embedder()
-    stage.check_embedding(classifier, embedder)
+    label_items.check_embedding(classifier, embedder)
     cut = [text.strip().partition("\n")[::2] for text in texts]
     keys = [("", place) for place in range(len(cut))]
     votes = {key: Labeller.load().votes(*parts, None) for key, parts in zip(keys, cut, strict=True)}
@@ -96,4 +96,4 @@ def label_texts(texts: Sequence[str], folder: Path | None) -> list[Label]:
     if empty := [place for place, item in enumerate(items) if not item.text.words.strip()]:
         raise InputError(f"text number {empty[0]} holds no words that the classifier reads")
     vectors = embedder.encode([item.text.title for item in items]), embedder.encode([item.text.words for item in items])
-    return stage.labels_of(classifier, Aggregator(classifier), keys, items, votes, vectors)[0]
+    return label_items.labels_of(classifier, Aggregator(classifier), keys, items, votes, vectors)[0]

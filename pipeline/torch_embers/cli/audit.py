@@ -41,23 +41,22 @@ def audit(
     ] = None,
 ) -> None:
     """Tell which known bugs your code can meet, without running it."""
-    from torch_embers.audit import audit_code as command
-    from torch_embers.audit import formats, ignores
+    from torch_embers.audit import audit_code, formats, ignores
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
         raise InputError(f"--python gives the version alone: name the folder of {package} in place of the package")
     cases = frozenset().union(*(ignores.named_cases(one, "--ignore") for one in ignore or ()))
-    version = torch or command.installed_version(python)
-    accepted = command.Accepted(cases, baseline)
-    done = command.audit(targets or (), version, device, intended=intended, accepted=accepted)
+    version = torch or audit_code.installed_version(python)
+    accepted = audit_code.Accepted(cases, baseline)
+    done = audit_code.audit(targets or (), version, device, intended=intended, accepted=accepted)
     if write_baseline:
-        typer.echo(f"{command.write_baseline(done, write_baseline)} places written to {write_baseline}")
+        typer.echo(f"{audit_code.write_baseline(done, write_baseline)} places written to {write_baseline}")
         return
     if form == "text":
         formats.print_lines(done, possible=possible)
     else:
         print_json({"json": formats.rows, "sarif": formats.sarif, "vex": formats.vex}[form](done))
-    if fail_on != "never" and command.reaches(done, fail_on):
+    if fail_on != "never" and audit_code.reaches(done, fail_on):
         raise typer.Exit(FOUND)
 
 

@@ -74,7 +74,7 @@ def bisect(
     from torch_embers.bisect.request import BisectRequest
     from torch_embers.builds.install import NIGHTLY
     from torch_embers.progress_bar import ProgressBar
-    from torch_embers.run import cases as command
+    from torch_embers.run import cases
 
     wanted = settings_at(database, repo)
     request = BisectRequest(
@@ -97,7 +97,7 @@ def bisect(
     )
     with ExitStack() as stack:
         needs_none = case is None and not wanted.database.is_file()
-        store = stack.enter_context(command.database_for(None)) if needs_none else store_at(wanted.database)
+        store = stack.enter_context(cases.database_for(None)) if needs_none else store_at(wanted.database)
         made = bisector.bisect(store, wanted, request, stack.enter_context(ProgressBar("bisecting")))
     if out is not None:
         folders.write(out, bisection.markdown(made, wanted.repo).encode())

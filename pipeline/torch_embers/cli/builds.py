@@ -64,10 +64,10 @@ def check(
     """Check that builds work on each device; exit code 3 if not."""
     from torch_embers import console, settings
     from torch_embers.builds.registry import Registry
-    from torch_embers.run import cases as command
+    from torch_embers.run import cases
 
     registry = Registry(settings.load().builds_dir)
-    checked = [registry.check(build) for build in command.chosen_builds(registry, names or ["all"])]
+    checked = [registry.check(build) for build in cases.chosen_builds(registry, names or ["all"])]
     rows = [{"build": build.name, "check": what, "result": said} for build in checked for what, said in build.checked]
     console.print_rows("", rows)
     if any(build.broken for build in checked):

@@ -37,7 +37,7 @@ def classify(
     if train:
         packages.require("train", "training needs")
     from torch_embers import console, settings
-    from torch_embers.classify import train_and_label as command
+    from torch_embers.classify import train_and_label
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
@@ -47,12 +47,12 @@ def classify(
         from torch_embers.cli.print_item import ORIGINS
         from torch_embers.templates import render
 
-        found = why(store, command.classifier_of(store, model), wanted.repo, explain)
+        found = why(store, train_and_label.classifier_of(store, model), wanted.repo, explain)
         values = {"repo": wanted.repo, "number": explain, "found": found, "origins": ORIGINS}
         console.print_page(render("cli", "explanation.txt", **values))
         return
     with ProgressBar("classifying", unit="steps") as progress:
-        done = command.run(store, model, progress, train=train)
+        done = train_and_label.run(store, model, progress, train=train)
     _print_labelled(done)
     if not train and (repo := store.repository()) != settings.DEFAULT_REPO:
         console.stdout().print(f"note: learnt from {settings.DEFAULT_REPO}; how right it is on {repo} was not measured")

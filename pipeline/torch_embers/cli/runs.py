@@ -143,7 +143,7 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
     """Print each verdict as it is reached, and a summary; the number of an item of the first case that has one."""
     from rich.progress import TimeRemainingColumn
 
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli import print_runs
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import cases as command
 
@@ -155,13 +155,13 @@ def _run_cases(wanted: "Settings", request: "RunRequest", database: Path | None,
         try:
             for reached in command.run_cases(store, wanted, request, progress):
                 if not json:
-                    show.print_reached(reached)
+                    print_runs.print_reached(reached)
                 cells.append(reached.cell)
         finally:  # Ctrl-C, too, leaves a summary of what was reached
             if json:
                 print_json([cell.row() for cell in cells])
             elif cells:
-                show.print_summary(command.summary(store, cells))
+                print_runs.print_summary(command.summary(store, cells))
                 if apart and database is None:
                     typer.echo("nothing was kept: `--database FILE` keeps cases and verdicts; `embers mine` makes one")
     return next((number for cell in cells for _, number in cell.case.issues), None)
@@ -196,7 +196,7 @@ def _run_watched(
 ) -> NoReturn:
     """`embers run --oracle`: print what oracles found in each script."""
     from torch_embers.builds.registry import Registry
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli import print_runs
     from torch_embers.hunt.sanitize import oracles_of
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.run import cases as command
@@ -212,7 +212,7 @@ def _run_watched(
         for one in watched.run_watched(store, wanted, request, oracles, builds, progress):
             done.append(one)
             if not json:
-                show.print_watched(one)
+                print_runs.print_watched(one)
     if json:
         print_json([one.row() for one in done])
     raise typer.Exit(watched.exit_code(done))
@@ -238,7 +238,7 @@ def minimize(
 ) -> None:
     """Shrink the script of a report, keeping what it does."""
     from torch_embers.builds.registry import Registry
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli import print_runs
     from torch_embers.minimize import loop
     from torch_embers.minimize.minimize import MinimizeError
     from torch_embers.progress_bar import ProgressBar
@@ -257,15 +257,15 @@ def minimize(
             for one in loop.minimize_all(writer, registry, todo, request, progress):
                 reached.append(one)
                 if every:
-                    show.print_minimized(one, len(reached), len(todo.tasks))
+                    print_runs.print_minimized(one, len(reached), len(todo.tasks))
         finally:  # Ctrl-C, too, leaves a summary
             if every:
-                show.print_minimized_all(reached, todo)
+                print_runs.print_minimized_all(reached, todo)
     if number is not None:
         [one] = reached
         if one.made is None:
             raise MinimizeError(one.detail)
-        show.print_reduction(one.made)
+        print_runs.print_reduction(one.made)
 
 
 def matrix(
@@ -278,16 +278,16 @@ def matrix(
     database: DatabaseOption = None,
 ) -> None:
     """Print the verdict of every case on every build."""
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli import print_runs
     from torch_embers.views import matrix_files
 
     entries = matrix_files.save_matrix(store_at(database), csv, junit, jsonl, only_own=own)
     if add_to is not None:
-        show.print_not_added(matrix_files.add_to_file(entries, add_to))
+        print_runs.print_not_added(matrix_files.add_to_file(entries, add_to))
     if json:
         print_json([entry.row() for entry in entries])
     else:
-        show.print_matrix(entries)
+        print_runs.print_matrix(entries)
 
 
 def judge(
@@ -359,7 +359,7 @@ def recheck(
     code 10 if there is something to tell.
     """
     from torch_embers import settings
-    from torch_embers.cli import print_runs as show
+    from torch_embers.cli import print_runs
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.recheck import events, notices, release, reports, service
 
@@ -380,7 +380,7 @@ def recheck(
             for line in notices.as_annotations(found, events.rules().annotations.most):
                 typer.echo(line)
         else:
-            show.print_recheck(found)
+            print_runs.print_recheck(found)
         sys.stdout.flush()  # what waits to be written is not told
 
     with ProgressBar("re-checking") as progress:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from torch_embers import resources
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import table_definitions
 from torch_embers.errors import InputError
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
@@ -65,14 +65,14 @@ def collect(store: Store) -> Content:
     with store.read() as connection:
         repo = repository_of(connection)
         connection.register("about", pa.table({"repo": [repo]}))
-        connection.execute(definitions.read("sql", "views.sql"))
+        connection.execute(table_definitions.read("sql", "views.sql"))
         _rank_releases(connection)
         connection.register("words", _words())
         connection.register("answers", pa.Table.from_pylist(known, schema=_ANSWERS))
-        comments = definitions.comments(connection)
-        tables = tuple(table.described(comments) for table in definitions.load())
+        comments = table_definitions.comments(connection)
+        tables = tuple(table.described(comments) for table in table_definitions.load())
         rows = {table.name: own_rows(_read(connection, table), repo) for table in tables}
-        left_out = tuple(connection.execute(definitions.read("sql", "left_out.sql")).fetchall())
+        left_out = tuple(connection.execute(table_definitions.read("sql", "left_out.sql")).fetchall())
     return Content(tables, rows, left_out, version)
 
 
@@ -86,10 +86,10 @@ def _rank_releases(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _read(connection: duckdb.DuckDBPyConnection, table: PublishedTable) -> pa.Table:
     """Rows with columns of the types that the files have, and with their descriptions."""
-    query = definitions.read("sql", f"{table.name}.sql")
+    query = table_definitions.read("sql", f"{table.name}.sql")
     rows = connection.sql(query).to_arrow_table()
     if rows.column_names != list(table.columns):
-        raise InputError(f"dataset/sql/{table.name}.sql: its columns are not those of {definitions.FILE}")
+        raise InputError(f"dataset/sql/{table.name}.sql: its columns are not those of {table_definitions.FILE}")
     columns = [_clean_column(column) for column in rows.columns]
     fields = [
         pa.field(name, column.type, metadata={"description": table.columns[name]})
@@ -131,7 +131,7 @@ def _words() -> pa.Table:
     ]
     relations = resources.load_toml("relations.toml")["relation"]
     rows += [("relation", entry["name"], None, entry["meaning"], None) for entry in relations]
-    others = tomllib.loads(definitions.read("words.toml"))["vocabulary"]
+    others = tomllib.loads(table_definitions.read("words.toml"))["vocabulary"]
     rows += [(kind, word, None, meaning, None) for kind, known in others.items() for word, meaning in known.items()]
     names = ("word_of", "word", "parent", "meaning", "rule")
     columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]

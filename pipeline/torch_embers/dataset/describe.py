@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.dataset import encode
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import encode, table_definitions
 from torch_embers.settings import DEFAULT_REPO, project_of
 from torch_embers.version import __version__
 
@@ -78,7 +77,7 @@ class Identity:
 
 def citation(known: Identity) -> str:
     """CITATION.cff."""
-    return Template(definitions.read("templates", "CITATION.cff")).substitute(
+    return Template(table_definitions.read("templates", "CITATION.cff")).substitute(
         title=known.title,
         project=project_of(known.repo),
         version=known.version,
@@ -149,7 +148,7 @@ def croissant(content: Content, files: Mapping[str, bytes], known: Identity) -> 
     days = {"dateModified": known.facts_until, "datePublished": known.published}
     return _json(
         {
-            "@context": json.loads(definitions.read("templates", "croissant_context.json")),
+            "@context": json.loads(table_definitions.read("templates", "croissant_context.json")),
             "@type": "sc:Dataset",
             "conformsTo": "http://mlcommons.org/croissant/1.0",
             "name": "embers",

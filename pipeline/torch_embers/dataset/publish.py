@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from torch_embers import resources
 from torch_embers.console import plain, size_text, stdout, table
-from torch_embers.dataset import describe, encode, folder, sheets
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import describe, encode, folder, sheets, table_definitions
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.describe import Identity
 from torch_embers.settings import only_repository, project_of
@@ -143,9 +142,9 @@ def _texts(content: Content, known: Identity, content_hash: str) -> dict[str, st
         "study": describe.STUDY,
         "version": known.version,
         "load": LOAD.format(folder=""),
-        "licence": definitions.read("templates", "licence.md").strip(),
+        "licence": table_definitions.read("templates", "licence.md").strip(),
     }
-    version = Template(definitions.read("templates", folder.VERSION)).substitute(
+    version = Template(table_definitions.read("templates", folder.VERSION)).substitute(
         version=known.version,
         embers=__version__,
         content=content_hash,

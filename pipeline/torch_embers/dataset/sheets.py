@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 from duckdb.func import FunctionNullHandling
 
-from torch_embers.dataset import table_definitions as definitions
+from torch_embers.dataset import table_definitions
 from torch_embers.statistics import agreement
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _register(connection: duckdb.DuckDBPyConnection, content: Content) -> None:
     for name, rows in content.rows.items():
         types = [pa.timestamp("ms") if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
         connection.register(name, rows.cast(pa.schema(list(zip(rows.column_names, types, strict=True)))))
-    words = tomllib.loads(definitions.read("words.toml"))
+    words = tomllib.loads(table_definitions.read("words.toml"))
     said = {
         "published": [(t.name, content.rows[t.name].num_rows, t.description) for t in content.tables],
         "withheld": [(t.source, name, why) for t in content.tables for name, why in t.withheld.items()],
@@ -63,7 +63,7 @@ def _register(connection: duckdb.DuckDBPyConnection, content: Content) -> None:
         "sources": list(words["sources"].items()),
         "agreements": [(a.scheme, a.one, a.other, a.items, str(a.kappa)) for a in _agreements(content.rows["labels"])],
     }
-    connection.execute(definitions.read("sql", "sheets.sql"))
+    connection.execute(table_definitions.read("sql", "sheets.sql"))
     for name, lines in said.items():
         for place, line in enumerate(lines):
             marks = ", ".join("?" * (len(line) + 1))
@@ -92,7 +92,7 @@ def _filled(connection: duckdb.DuckDBPyConnection, name: str, words: Mapping[str
             return "\n".join(f"- {line}" for (line,) in lines)
         return _markdown(found.schema, lines, plain if kind == "table" else str)
 
-    text = Template(definitions.read("templates", name)).substitute(words, least_shared=agreement.LEAST_SHARED)
+    text = Template(table_definitions.read("templates", name)).substitute(words, least_shared=agreement.LEAST_SHARED)
     # a place that stays empty leaves no blanks at the end of its line, and no second empty line
     filled = re.sub(r" +$", "", PLACE.sub(made, text), flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", filled)

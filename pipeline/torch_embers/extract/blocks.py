@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
-from torch_embers.extract import extract_rules as rules
-from torch_embers.extract import sessions
+from torch_embers.extract import extract_rules, sessions
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import looks_like_program, python_at_start, try_parse
 from torch_embers.link.markdown import blank_comments, fence
@@ -64,14 +63,14 @@ class Block:
     @property
     def aside(self) -> bool:
         """Whether it stands under words of an expected output, a workaround or a fix."""
-        own = rules.load().aside
+        own = extract_rules.load().aside
         return bool(own.heading.search(self.heading) or own.announcement.search(self.before))
 
 
 def blocks(text: str) -> tuple[Block, ...]:
     """The first ``limits.blocks`` pieces of a body or comment that are set off from the prose."""
     found = (piece for piece in pieces(text) if piece.kind not in ("heading", "prose"))
-    return tuple(islice(found, rules.load().limits.blocks))
+    return tuple(islice(found, extract_rules.load().limits.blocks))
 
 
 # --- what is set off from the prose -------------------------------------------------------------------------------
@@ -83,7 +82,7 @@ def pieces(text: str) -> Iterator[Block]:
     Args:
         text: untrusted Markdown; only its first ``limits.text_chars`` are read.
     """
-    limits = rules.load().limits
+    limits = extract_rules.load().limits
     text = text[: limits.text_chars].encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\r", "\n")
     lines = blank_comments(text).split("\n")
     closers = [number for number, line in enumerate(lines) if "</pre>" in line.lower()] if "</" in text else []
@@ -141,7 +140,7 @@ def _next(numbers: Sequence[int], after: int) -> int | None:
 
 def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list[str], int]:
     """Tag and lines of a fence, and where the text goes on; one that stays open ends with the text."""
-    tags = rules.load().tags
+    tags = extract_rules.load().tags
     info = opening.info.strip()
     tag = info.split(" ")[0].split(",")[0].split(":")[0].strip("{}.").lower()
     inside: list[str] = []
@@ -154,7 +153,7 @@ def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list
         if ">" in opening.prefix:
             line = _QUOTE.sub("", line, count=1)
         place += 1
-        closing = fence(line[: rules.load().limits.line_chars])
+        closing = fence(line[: extract_rules.load().limits.line_chars])
         if closing and closing.closes(opening.marks):
             break
         if line.endswith(opening.marks) and "`" not in line[: -len(opening.marks)]:
@@ -173,12 +172,12 @@ def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list
 
 def _read(whole: str, number: int, tag: str, place: tuple[str, str]) -> Iterator[Block]:
     """What is set off at a line, with the tag of its fence, below a heading and a line of prose."""
-    tags = rules.load().tags
+    tags = extract_rules.load().tags
     text = whole.strip("\n")
     lines = text.split("\n")
     if not text.strip():
         return
-    short = len(text) <= rules.load().limits.block_chars
+    short = len(text) <= extract_rules.load().limits.block_chars
     if short and any(sessions.starts(line) for line in lines) and try_parse(text) is None:
         session = tuple(sessions.chunks(lines))
         shown = "\n".join(chunk.output for chunk in session)
@@ -210,6 +209,6 @@ def _read(whole: str, number: int, tag: str, place: tuple[str, str]) -> Iterator
 
 def _before_traceback(lines: Sequence[str]) -> tuple[str, str]:
     for number, line in enumerate(lines):
-        if rules.load().output.begins.match(line[:300]):
+        if extract_rules.load().output.begins.match(line[:300]):
             return "\n".join(lines[:number]), "\n".join(lines[number:])
     return "\n".join(lines), ""

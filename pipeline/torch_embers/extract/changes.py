@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import parse, try_parse
@@ -109,7 +109,7 @@ def missing(draft: Draft) -> list[str]:
 
 def _import_of(name: str, taken: bool) -> str:
     """Line of the header for a name; a module's name counts where something is taken from it."""
-    line = rules.load().imports.get(name, "")
+    line = extract_rules.load().imports.get(name, "")
     return line if taken or not line.startswith("import ") else ""
 
 
@@ -191,7 +191,7 @@ def _move(node: ast.AST, known: Mapping[str, str], device: str) -> tuple[str, _R
 def _opened(node: ast.AST, known: Mapping[str, str]) -> tuple[str, _Replacement] | None:
     """Accelerator and replacement of a node that only serves it, or ends a script without it."""
     match node:
-        case ast.Call() if match := rules.load().devices.guarded.fullmatch(dotted(node.func, known)):
+        case ast.Call() if match := extract_rules.load().devices.guarded.fullmatch(dotted(node.func, known)):
             return match[1], _Replacement(node, "None", "It only serves the accelerator.")
         case ast.Assert(test=ast.Call() as test) if _asks(test):
             return "cuda", _Replacement(test, "True", "It goes on without the accelerator.")
@@ -243,7 +243,7 @@ def guarded(draft: Draft) -> set[int]:
 def has_package(name: str) -> bool:
     """Whether a module is in the standard library or in every build."""
     top = name.partition(".")[0]
-    return top in sys.stdlib_module_names or top in rules.load().packages
+    return top in sys.stdlib_module_names or top in extract_rules.load().packages
 
 
 def print_values(draft: Draft) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 from torch_embers.extract.changes import guarded, has_package
 from torch_embers.extract.names import aliases, dotted, last_name, nodes
 
@@ -20,7 +20,7 @@ _STARTS_GROUP = frozenset({"init_process_group", "init_device_mesh"})
 
 def needs(draft: Draft, command: Command) -> tuple[str, str] | None:
     """Reason and what is missing; None where nothing is."""
-    own = rules.load().refused
+    own = extract_rules.load().refused
     known = draft.known()
     calls = [node for node in nodes(draft.tree) if isinstance(node, ast.Call)]
     called = [dotted(call.func, known) for call in calls]
@@ -61,7 +61,7 @@ def _modules(draft: Draft) -> Iterator[str]:
 
 def _file(calls: list[ast.Call], called: list[str]) -> tuple[str, str] | None:
     """A named file is read in a script that writes none."""
-    own = rules.load().refused
+    own = extract_rules.load().refused
     if any(name in own.writers or f".{name.rpartition('.')[2]}" in own.writers for name in called):
         return None
     for call, name in zip(calls, called, strict=True):
@@ -104,7 +104,7 @@ def _processes(draft: Draft, calls: list[ast.Call], command: Command) -> tuple[s
 
 def _device(draft: Draft, known: dict[str, str]) -> tuple[str, str] | None:
     """What nothing on a CPU answers."""
-    own = rules.load().devices
+    own = extract_rules.load().devices
     asked = guarded(draft)
     used = [node for node in nodes(draft.tree) if isinstance(node, ast.Attribute) and id(node) not in asked]
     names = [*aliases(draft.tree).values(), *(dotted(node, known) for node in used)]

@@ -10,8 +10,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from torch_embers.extract import changes
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import changes, extract_rules
 from torch_embers.extract.blocks import blocks
 from torch_embers.extract.names import aliases, bound, dotted, nodes, too_early, undefined
 from torch_embers.extract.needs import needs
@@ -45,7 +44,7 @@ def read(item: ReportText) -> Script | NoScript:
     Returns:
         One answer, whatever the text.
     """
-    own = rules.load()
+    own = extract_rules.load()
     body = blocks(item.body)
     found = _chosen(item, body, item.body)
     if isinstance(found, Script):
@@ -74,7 +73,7 @@ def _chosen(item: ReportText, found: Sequence[Block], text: str) -> Script | NoS
 
 
 def _without_code(found: Sequence[Block]) -> NoScript:
-    own = rules.load()
+    own = extract_rules.load()
     kinds = {block.kind: block for block in reversed(found)}
     if "broken" in kinds:
         return own.none("fragment", kinds["broken"].error)
@@ -92,7 +91,7 @@ def _part(block: Block) -> _Part:
         free = frozenset(undefined(block.code, tree))
     except SyntaxError:
         free = frozenset()
-    return _Part(block, bound(tree), free - rules.load().imports.keys())
+    return _Part(block, bound(tree), free - extract_rules.load().imports.keys())
 
 
 def _candidates(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
@@ -123,7 +122,7 @@ def _free(group: Sequence[_Part]) -> frozenset[str]:
 
 
 def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoScript:
-    own = rules.load()
+    own = extract_rules.load()
     draft = _joined(parts)
     if draft is None or draft.text.count("\n") > own.limits.script_lines:
         return own.none("too_large", f"code of {sum(part.block.code.count(chr(10)) for part in parts):,} lines")
@@ -170,7 +169,7 @@ def _joined(parts: Sequence[_Part]) -> changes.Draft | None:
 
 
 def _uses_torch(draft: changes.Draft) -> bool:
-    imports = rules.load().imports
+    imports = extract_rules.load().imports
     named = [*aliases(draft.tree).values(), *(imports.get(n, "") for n in undefined(draft.text, draft.tree))]
     return any("torch" in name for name in named)
 
@@ -197,7 +196,7 @@ def _acts(tree: ast.Module) -> bool:
 
 def _device_of(title: str) -> str:
     """The accelerator that a title is about; one that names the CPU as well is about that."""
-    own = rules.load().devices
+    own = extract_rules.load().devices
     if own.cpu.search(title[:400]):
         return ""
     return next((name for name, words in own.words.items() if words.search(title[:400])), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 
 _LINE = re.compile(
     r"(?:^|[`\s])[$%#!]?[ \t]{0,3}(?:(?:export|set|%env|%set_env|env)[ \t]{1,3})?"
@@ -48,7 +48,7 @@ def command_of(text: str) -> Command:
     Args:
         text: untrusted; read in linear time.
     """
-    own = rules.load()
+    own = extract_rules.load()
     variables: dict[str, str] = {}
     arguments = ""
     processes = 0

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import python_at_start, try_parse
 
@@ -88,7 +88,7 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
             code, tree = mended.code.rstrip("\n"), try_parse(mended.code) if mended.code else None
             changes += [replace(change, line=number + max(change.line - 1, 0)) for change in mended.changes]
         error = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2].strip()
-        if tree is None or (error in rules.load().output.slips and place + 1 < len(session)):
+        if tree is None or (error in extract_rules.load().output.slips and place + 1 < len(session)):
             if chunk.code.strip():
                 changes.append(
                     ScriptChange(number, chunk.code[:400], "", "It failed by a slip, and the session goes on.")

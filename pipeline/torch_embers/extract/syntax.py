@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from typing import NamedTuple
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 from torch_embers.extract.names import dotted
 from torch_embers.extract.script import ScriptChange
 
@@ -55,7 +55,7 @@ def parse(text: str) -> ast.Module:
     Raises:
         SyntaxError: no Python, too deep or too long; ``lineno`` tells where.
     """
-    if len(text) > rules.load().limits.block_chars:
+    if len(text) > extract_rules.load().limits.block_chars:
         raise _stopped("too long", 1)
     _check_depth(text)
     try:
@@ -81,7 +81,7 @@ def _stopped(message: str, line: int) -> SyntaxError:
 
 
 def _check_depth(text: str) -> None:
-    deepest = rules.load().limits.brackets
+    deepest = extract_rules.load().limits.brackets
     depth = 0
     for number, line in enumerate(text.split("\n"), 1):
         depth = max(0, depth + sum(map(line.count, "([{")) - sum(map(line.count, ")]}")))
@@ -108,7 +108,7 @@ def python_at_start(text: str, *, whole: bool = False) -> Parsed:
             text = plain
     lines = text.split("\n")
     stop = SyntaxError()
-    for _ in range(rules.load().limits.repairs):
+    for _ in range(extract_rules.load().limits.repairs):
         try:
             tree = parse("\n".join(lines))
         except SyntaxError as error:
@@ -141,7 +141,7 @@ def _statement_start(lines: list[str], at: int) -> int:
 def _mend(lines: list[str], at: int, changes: list[ScriptChange]) -> bool:
     """Notebook commands go, the print statement becomes a call."""
     line = lines[at]
-    if len(line) > rules.load().limits.line_chars:
+    if len(line) > extract_rules.load().limits.line_chars:
         return False
     if timed := _TIMED.fullmatch(line):
         lines[at] = timed[1] + (timed[2] or "pass")
@@ -176,7 +176,7 @@ def _is_shown(node: ast.stmt) -> bool:
         case ast.AnnAssign(value=None):
             return True
         case ast.Expr(value=ast.Call(func=name)):
-            return dotted(name, {}) in rules.load().output.names
+            return dotted(name, {}) in extract_rules.load().output.names
         case ast.Expr(value=value):
             parts = ast.Constant | ast.Tuple | ast.List | ast.UnaryOp | ast.unaryop | ast.expr_context
             return all(isinstance(part, parts) for part in ast.walk(value))
@@ -186,7 +186,7 @@ def _is_shown(node: ast.stmt) -> bool:
 
 def is_program(tree: ast.Module) -> bool:
     """Whether a tree is a program: printed values, settings and single words parse as Python, too."""
-    printed = rules.load().output.names
+    printed = extract_rules.load().output.names
     for node in tree.body:
         match node:
             case ast.Import() | ast.ImportFrom() | ast.FunctionDef() | ast.ClassDef() | ast.For() | ast.With():

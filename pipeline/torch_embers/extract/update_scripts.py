@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.extract import extract_rules as rules
+from torch_embers.extract import extract_rules
 from torch_embers.extract.reading import read
 from torch_embers.extract.script import NoScript, ReportText
 from torch_embers.normalize import now_utc
@@ -86,7 +86,7 @@ def refresh(store: Store, repo: str | None, progress: Progress, numbers: Collect
     Raises:
         StoreError: the database cannot be used.
     """
-    asked = {"repo": repo, "rules": rules.version(), "numbers": None if numbers is None else sorted(numbers)}
+    asked = {"repo": repo, "rules": extract_rules.version(), "numbers": None if numbers is None else sorted(numbers)}
     with store.writer("extract scripts") as writer:
         with writer.transaction() as connection:
             connection.execute(_STALE)
@@ -109,7 +109,7 @@ def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) ->
     with store.read() as connection:
         texts = connection.execute(_TEXTS, asked).fetchall()
     made = {(repo, number): _row(repo, number, *rest) for repo, number, *rest in texts}
-    common = {"rules": rules.version(), "made_at": now_utc()}
+    common = {"rules": extract_rules.version(), "made_at": now_utc()}
     written = [made[repo, number] | common | {"content_hash": text_hash} for repo, number, text_hash in part]
     with writer.transaction() as connection:
         rows.replace(connection, "scripts", ("repo", "number"), written)
@@ -117,7 +117,11 @@ def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) ->
 
 def _row(repo: str, number: int, title: str, body: str | None, comments: Sequence[str]) -> dict[str, Any]:
     row: dict[str, Any] = {"repo": repo, "number": number}
-    found = rules.load().none("not_mined") if body is None else read(ReportText(repo, number, title, body, comments))
+    found = (
+        extract_rules.load().none("not_mined")
+        if body is None
+        else read(ReportText(repo, number, title, body, comments))
+    )
     if isinstance(found, NoScript):
         return row | {"reason": found.reason, "detail": found.detail}
     return row | {

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from torch_embers import resources
 from torch_embers.cases.shipped_verdicts import ORDER
-from torch_embers.hunt import sweep as hunt
+from torch_embers.hunt import sweep
 from torch_embers.report import (
     badges,
     data_files,
@@ -328,7 +328,7 @@ JUDGED = ("new", "known_issue", "documented", "false_alarm")
 
 
 def _findings(writer: Writer, study: Study | None) -> None:
-    known = [finding.model_dump() | {"key": _key(finding.issue)} for finding in hunt.rules().known]
+    known = [finding.model_dump() | {"key": _key(finding.issue)} for finding in sweep.rules().known]
     groups = [(name, [row for row in known if row["judged"] == name]) for name in JUDGED]
     writer.page("hunt.html", "hunt.html", groups=[(name, rows) for name, rows in groups if rows])
     writer.page("study.html", "study.html", study=study)

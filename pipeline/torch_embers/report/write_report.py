@@ -9,8 +9,7 @@ import orjson
 
 from torch_embers.atom_output import iso
 from torch_embers.console import size_text
-from torch_embers.report import data_files, documentation, folder, hunt_map, since, site, study_files
-from torch_embers.report import report_rules as definitions
+from torch_embers.report import data_files, documentation, folder, hunt_map, report_rules, since, site, study_files
 from torch_embers.report.joined_facts import ReportFacts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
@@ -74,7 +73,7 @@ def report(store: Store, request: Request) -> Reported:
     """
     place = folder.check(request.out)
     pages = documentation.files(request.docs) if request.docs else ()
-    known = definitions.load()
+    known = report_rules.load()
     limits = known.limits
     characters = limits.excerpt_with_bodies if request.bodies else limits.excerpt
     source = read(store, lambda source: chosen(source, limits.item_pages), characters, limits.log_characters + 1)

@@ -26,7 +26,7 @@ from torch_embers.run import state as states
 from torch_embers.sandbox import bundle
 from torch_embers.sandbox.runner import PRELOAD, Attempt
 from torch_embers.store import rows
-from torch_embers.timeline import update_timelines as stage
+from torch_embers.timeline import update_timelines
 from torch_embers.timeline.item_script import of_report
 from torch_embers.verdicts import shipped
 from torch_embers.verdicts.batch import PRELOADS, PROFILES, cannot_run_here
@@ -168,7 +168,7 @@ def run_watched(
             _keep(writer, done, environments[done.build.identity])
             progress.advanced(1)
             yield done
-        stage.refresh(writer, [item for case in cases if case.origin == "report" for item in case.issues])
+        update_timelines.refresh(writer, [item for case in cases if case.origin == "report" for item in case.issues])
 
 
 def _named(store: Store, names: Sequence[str], repo: str) -> list[Case]:

@@ -25,8 +25,7 @@ import platformdirs
 
 from torch_embers import resources
 from torch_embers.errors import EmbersError
-from torch_embers.sandbox import cgroups, layout, policy, program, seccomp
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules, seccomp
 from torch_embers.sandbox.inside import landlock
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult, Worker, descendants
@@ -203,9 +202,9 @@ def _tried() -> tuple[dict[str, str], cgroups.Delegation]:
 
 
 def _probes(bait: Bait) -> list[Probe]:
-    limits = rules.load().limits
+    limits = sandbox_rules.load().limits
     cap, disk = str(limits.processes), str(limits.disk)
-    allowed = (*rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *policy.THREAD_VARIABLES)
+    allowed = (*sandbox_rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *policy.THREAD_VARIABLES)
     return [
         Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
         Probe("no_network", "families"),
@@ -351,7 +350,7 @@ def _identity() -> str:
         lambda: found.identity if (found := program.find()) else "",
         lambda: f"{os.geteuid()} {sys.executable}",
         lambda: str(cgroups.find().folder),  # not why there is none: that names the session
-        lambda: resources.data_file(rules.FILE).read_text(encoding="utf-8"),
+        lambda: resources.data_file(sandbox_rules.FILE).read_text(encoding="utf-8"),
         *(file.read_text for file in sorted(policy.own_code().glob("*.py"))),
         *(resources.package_file("sandbox", name).read_text for name in SOURCES),
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import sandbox_rules
 
 OPEN = 0o005
 """Others may list a folder and enter it."""
@@ -26,7 +26,7 @@ class Layout:
 
 
 def _parts(prefix: Path) -> tuple[str, ...]:
-    binds = rules.load().binds
+    binds = sandbox_rules.load().binds
     patterns = binds.environment if (prefix / "pyvenv.cfg").is_file() else binds.installation
     return tuple(str(found.relative_to(prefix)) for pattern in patterns for found in sorted(prefix.glob(pattern)))
 

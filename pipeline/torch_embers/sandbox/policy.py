@@ -26,8 +26,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.errors import SandboxError
-from torch_embers.sandbox import program, seccomp
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import program, sandbox_rules, seccomp
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class SandboxPolicy:
     @property
     def covers(self) -> list[tuple[str, int]]:
         """Folders that are empty and private in each run, with their mode."""
-        return list(zip(("/tmp", rules.load().environment["HOME"], "/dev/shm"), COVERED, strict=True))  # noqa: S108
+        return list(zip(("/tmp", sandbox_rules.load().environment["HOME"], "/dev/shm"), COVERED, strict=True))  # noqa: S108
 
     @property
     def bound(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
@@ -97,7 +96,7 @@ class SandboxPolicy:
 
     def configuration(self) -> dict[str, Any]:
         """What the zygote is told."""
-        limits = rules.load().limits
+        limits = sandbox_rules.load().limits
         owner = RUN_ID if self.own_id else 0
         options = f"size={limits.disk},nr_inodes={limits.inodes},uid={owner},gid={owner}"
         use_filter = sys.platform.startswith("linux") and seccomp.supported()
@@ -106,7 +105,7 @@ class SandboxPolicy:
             "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
             "rebinds": [(source, str(target)) for source, target, _ in self.covered()],
             "uid": owner,
-            "seccomp": base64.b64encode(seccomp.program(rules.load().seccomp)).decode() if use_filter else "",
+            "seccomp": base64.b64encode(seccomp.program(sandbox_rules.load().seccomp)).decode() if use_filter else "",
             "limits": limits.model_dump(),
             "counted": {"max_user_namespaces": 0, "max_inotify_instances": 32, "max_inotify_watches": limits.watches},
             "devices": self.profile == REVIEWED,
@@ -119,7 +118,7 @@ class SandboxPolicy:
     def environment(self) -> dict[str, str]:
         """The whole environment of the zygote."""
         variables = dict.fromkeys(THREAD_VARIABLES, "1")
-        variables |= rules.load().environment
+        variables |= sandbox_rules.load().environment
         variables["PATH"] = f"{self.layout.python.parent}:{variables['PATH']}"
         if self.seed is not None:
             variables["PYTHONHASHSEED"] = str(self.seed)
@@ -143,7 +142,7 @@ def bubblewrap_command(
     words.append("--clearenv")
     for name, value in policy.environment().items():
         words += ["--setenv", name, value]
-    optional = [Path(path) for path in rules.load().binds.optional]
+    optional = [Path(path) for path in sandbox_rules.load().binds.optional]
     bound = [(folder, folder, part) for folder, parts in policy.bound for part in parts]
     bound += [(folder, Path(place), part) for place, folder, parts in policy.covered() for part in parts]
     places = [target / part for _, target, part in bound]
@@ -192,7 +191,7 @@ def _folders(paths: Sequence[Path]) -> list[str]:
 
 
 def _system_binds() -> list[str]:
-    binds = rules.load().binds
+    binds = sandbox_rules.load().binds
     words = []
     for path in binds.system:
         words += ["--ro-bind", path, path]
@@ -207,7 +206,7 @@ def _system_binds() -> list[str]:
 
 
 def _device_binds() -> list[str]:
-    binds = rules.load().binds
+    binds = sandbox_rules.load().binds
     devices = [path for pattern in binds.devices for path in sorted(Path("/").glob(pattern.lstrip("/")))]
     words = []
     for device in devices:
@@ -219,7 +218,7 @@ def _device_binds() -> list[str]:
 
 def identity_files() -> dict[str, str]:
     """The few files of /etc that name the run's user and its own host; nothing of the real machine."""
-    home = rules.load().environment["HOME"]
+    home = sandbox_rules.load().environment["HOME"]
     return {
         "/etc/passwd": "".join(f"embers:x:{number}:{number}::{home}:/bin/sh\n" for number in (RUN_ID, 0)),
         "/etc/group": "".join(f"embers:x:{number}:\n" for number in (RUN_ID, 0)),

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
-from torch_embers.sandbox import cgroups, layout, policy, program
-from torch_embers.sandbox import sandbox_rules as rules
+from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules
 from torch_embers.sandbox.output import harmless
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ class _Server:
     def bound(self, attempt: Attempt, allowance: int) -> None:
         """Tell the kernel what the next run may use in all: its memory, and its folders, which are memory, too."""
         if self.group is not None:
-            limits = rules.load().limits
+            limits = sandbox_rules.load().limits
             folders = len(policy.COVERED) * limits.disk
             memory = attempt.memory + allowance + folders if attempt.memory else 0
             self.group.bound(memory, limits.processes, attempt.threads)
@@ -161,7 +160,7 @@ class _Server:
             if not part:
                 raise ConnectionError("the zygote ended")
             self._buffer += part
-            if len(self._buffer) > rules.load().limits.message:
+            if len(self._buffer) > sandbox_rules.load().limits.message:
                 raise ConnectionError("the zygote's reply is too long")
 
     def _message(self) -> dict[str, Any] | None:
@@ -180,7 +179,7 @@ class _Server:
 
     def request(self, message: Mapping[str, Any]) -> None:
         """Send one request; the zygote is waiting for it, so that this does not block for long."""
-        self.sandbox.control.settimeout(rules.load().limits.grace)
+        self.sandbox.control.settimeout(sandbox_rules.load().limits.grace)
         policy.send(self.sandbox.control, message)
         self.sandbox.control.settimeout(0)
 
@@ -245,8 +244,8 @@ class Worker:
 
     def _ask(self, server: _Server) -> RunResult | None:
         attempt = self._current()
-        limits = rules.load().limits
-        modules = rules.modules_for(attempt.code, server.versions.get("torch", "")) if not self.fresh else []
+        limits = sandbox_rules.load().limits
+        modules = sandbox_rules.modules_for(attempt.code, server.versions.get("torch", "")) if not self.fresh else []
         longest = attempt.timeout * limits.patience + 2 * limits.grace
         self.deadline = time.monotonic() + longest + (limits.start if modules else 0)
         try:
@@ -391,7 +390,7 @@ class Runner:
             seed=seed,
             bubblewrap=found.path if found else "",
         )
-        limits = rules.load().limits
+        limits = sandbox_rules.load().limits
         self.start = float(start or limits.start)
         self.allowance = int(limits.preload if preload else limits.interpreter)
         """Bytes that a fresh process may hold beyond an attempt's memory: what a fork of the zygote begins with."""
@@ -498,7 +497,7 @@ def _request(attempt: Attempt, modules: Sequence[str], *, fresh: bool, allowance
         environment["EMBERS_PLANT"] = "1"
     if fresh:
         environment["PYTHONHASHSEED"] = str(attempt.seed % (1 << 32))
-    passed = rules.load().variables
+    passed = sandbox_rules.load().variables
     environment |= {name: value for name, value in attempt.environment.items() if passed.fullmatch(name)}
     return {
         "code": attempt.code,

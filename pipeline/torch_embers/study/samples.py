@@ -16,7 +16,7 @@ from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.store import views
 from torch_embers.store.store import repository_of
-from torch_embers.study import fact_tables as facts
+from torch_embers.study import fact_tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +151,7 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
     _fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
     if not _has(connection, "study_dates"):
-        for table in facts.tables():
+        for table in fact_tables.tables():
             _fill(connection, *table)
         connection.execute(resources.analysis_text(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()

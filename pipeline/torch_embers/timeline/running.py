@@ -25,7 +25,7 @@ from torch_embers.sandbox.policy import HOSTILE
 from torch_embers.sandbox.runner import Attempt, Worker, drive
 from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
-from torch_embers.timeline import update_timelines as stage
+from torch_embers.timeline import update_timelines
 from torch_embers.timeline.behaviour import showing
 from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
 from torch_embers.timeline.observe import limits, observe
@@ -215,12 +215,12 @@ class Runs:
         confirmed = None
         try:
             count = self.first(programs)
-            stage.refresh(self._writer, wanted)
+            update_timelines.refresh(self._writer, wanted)
             confirmed = self.confirm(programs)
             return count + confirmed
         finally:
             if confirmed != 0:  # runs were made since, or something ended this early
-                stage.refresh(self._writer, wanted)
+                update_timelines.refresh(self._writer, wanted)
 
     def programs(self, wanted: Sequence[tuple[str, int]], shard: Shard = WHOLE) -> list[Program]:
         """The scripts of these reports that are part of the shard, with what is known of each."""

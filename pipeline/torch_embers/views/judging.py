@@ -10,7 +10,7 @@ from torch_embers import judgements
 from torch_embers.errors import InputError
 from torch_embers.normalize import now_utc
 from torch_embers.store.append_only import append
-from torch_embers.timeline import update_timelines as stage
+from torch_embers.timeline import update_timelines
 from torch_embers.timeline.item_script import of_report
 from torch_embers.timeline.model import GAPS
 
@@ -80,7 +80,7 @@ def judge(
     judgements.own_rows(path)  # a wrong line would keep this one from being read
     with store.writer("judge") as writer:
         append(path, b"".join(row.line().encode() + b"\n" for row in rows))
-        stage.refresh(writer, [(repo, number)])
+        update_timelines.refresh(writer, [(repo, number)])
     return rows
 
 
