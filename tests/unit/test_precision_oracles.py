@@ -224,3 +224,16 @@ def test_runs_are_interleaved_and_the_order_alternates():
     assert oracle.check("step.py", run=run).verdict == "slower"
     assert "".join(order) == "ab" + "abba" * 3
     assert [finding.severity for finding in oracle.findings] == ["slow"]
+
+
+def test_a_function_that_draws_is_not_compared_over_devices(monkeypatch):
+    monkeypatch.setattr(device, "moved_to", lambda x, place: x + 1 if place == "cpu:0" else x)
+
+    def seeded(x):  # the device draws other numbers
+        torch.manual_seed(int(x.sum()))
+        return torch.rand(8)
+
+    with pytest.raises(pairs.CannotCompareError, match="seeded draws random numbers"):
+        device.compare_devices(seeded, (torch.ones(8),), "cpu:0", gradients=False, name="seeded")
+    [found] = device.compare_devices(torch.sin, (torch.ones(8),), "cpu:0", gradients=False, name="sin")
+    assert found.message == "sin: result is wrong with cpu:0 and right with cpu"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
 from torch_embers.oracles import numerics
+from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.measure import Outputs, outputs_of
 from torch_embers.oracles.pairs import CannotCompareError, differing, truth_of
 
@@ -57,14 +58,37 @@ class DeviceOracle:
 def compare_devices(
     run: Callable[..., Any], inputs: Tuple[Any, ...], device: str, gradients: bool, name: str
 ) -> List[Finding]:
-    """Findings of one function on the CPU and on ``device``."""
+    """Findings of one function on the CPU and on ``device``.
+
+    Raises:
+        CannotCompareError: the function draws random numbers.
+    """
 
     def on(place: str) -> Outputs:
         there = numerics.map_tensors(lambda x: moved_to(x, place) if isinstance(x, torch.Tensor) else x, list(inputs))
         return outputs_of(run, tuple(there), gradients)
 
     sides = (("cpu", on("cpu")), (device, on(device)))
-    return differing("device", name, truth_of(run, inputs, gradients), sides)
+    found = differing("device", name, truth_of(run, inputs, gradients), sides)
+    if found:
+        with _Draws() as noted:
+            on("cpu")
+        if noted.seen:
+            raise CannotCompareError("%s draws random numbers, and each device draws its own" % name)
+    return found
+
+
+class _Draws(DispatchMode):
+    """Notes whether an operator that draws numbers reaches the dispatcher."""
+
+    seen = False
+
+    def __torch_dispatch__(
+        self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Optional[Dict[str, Any]] = None
+    ) -> Any:
+        """Look at an operator and run it."""
+        self.seen = self.seen or "nondeterministic_seeded" in {tag.name for tag in getattr(func, "tags", ())}
+        return func(*args, **(kwargs or {}))
 
 
 def moved_to(tensor: torch.Tensor, device: str) -> torch.Tensor:
