@@ -199,7 +199,7 @@ def test_cases_stay_absent_with_the_capability_of_their_control_forced() -> None
     assert Counter(forced) == {(f"cpu, AMD EPYC, {one}, Linux", "absent", "absent"): 28 for one in ("AVX2", "DEFAULT")}
 
 
-CLOSINGS: list[dict[str, Any]] = resources.load_toml("closings.toml")["closing"]
+CLOSINGS: list[dict[str, Any]] = resources.load_toml("cannot_reproduce.toml")["closing"]
 SHOWING = {one.name: one for one in case.shipped("closing")}
 CASES = [one["case"] for one in CLOSINGS if "case" in one]
 
