@@ -22,7 +22,7 @@ from torch_embers.errors import StoreBusyError, StoreError, StoreFullError
 from torch_embers.normalize import now_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 COMMAND_SHOWN = 100
 """Characters of a command line that a message shows."""
@@ -103,7 +103,10 @@ def _note(database: Path) -> dict[str, Any]:
 
 def holder(database: Path) -> str:
     """Who holds the lock, in words; a general phrase where the file cannot tell."""
-    note = _note(database)
+    return _in_words(_note(database))
+
+
+def _in_words(note: Mapping[str, Any]) -> str:
     if not note:
         return UNNAMED
     return f"`{note['purpose']}` (process {note['pid']} on {note['host']}, since {note['since']})"
@@ -113,15 +116,15 @@ def _present_holder(database: Path) -> str:
     """Who holds the lock, in words: the note of one that was killed stays until the next one has written its own."""
     deadline = time.monotonic() + NOTE_PATIENCE
     while time.monotonic() < deadline:
-        if (name := holder(database)) != UNNAMED and not _left_by_the_dead(database):
-            return name
+        note = _note(database)  # read once: the next holder may be writing its own
+        if note and not _left_by_the_dead(note):
+            return _in_words(note)
         time.sleep(PAUSE)
     return UNNAMED
 
 
-def _left_by_the_dead(database: Path) -> bool:
-    note = _note(database)
-    if not note or note["host"] != socket.gethostname():
+def _left_by_the_dead(note: Mapping[str, Any]) -> bool:
+    if note["host"] != socket.gethostname():
         return False
     try:
         os.kill(note["pid"], 0)
