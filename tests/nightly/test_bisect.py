@@ -350,7 +350,7 @@ def test_days_that_the_index_forgot_are_tried_by_their_wheel(history: History, m
     monkeypatch.setattr(install, "_answers", lambda page, _: "manylinux" not in page.full_url)
     monkeypatch.setattr(install, "_install", lambda _, plan, *__: plans.append(plan))
     add(Silent())
-    assert plans == [install.Plan(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
+    assert plans == [install.PipInstall(f"torch @ {first}-linux_x86_64.whl", index, pre=True)]
     monkeypatch.setattr(install, "_answers", lambda *_: False)
     with pytest.raises(BuildError, match=r"no wheel at .*manylinux.* nor at .*-linux_"):
         add(Silent())

@@ -50,7 +50,7 @@ SOURCES = (
     "guard.py",
     "proof.py",
     "runner.py",
-    "rules.py",
+    "sandbox_rules.py",
     "seccomp.py",
     "probes.py",
     "doctor.py",
