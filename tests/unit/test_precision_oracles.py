@@ -235,5 +235,8 @@ def test_a_function_that_draws_is_not_compared_over_devices(monkeypatch):
 
     with pytest.raises(pairs.CannotCompareError, match="seeded draws random numbers"):
         device.compare_devices(seeded, (torch.ones(8),), "cpu:0", gradients=False, name="seeded")
-    [found] = device.compare_devices(torch.sin, (torch.ones(8),), "cpu:0", gradients=False, name="sin")
-    assert found.message == "sin: result is wrong with cpu:0 and right with cpu"
+    found = device.compare_devices(torch.sin, (torch.ones(8),), "cpu:0", gradients=True, name="sin")
+    assert [one.message for one in found] == [
+        "sin: result is wrong with cpu:0 and right with cpu",
+        "sin: gradient of argument 0 is wrong with cpu:0 and right with cpu",
+    ]
