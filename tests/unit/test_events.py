@@ -171,7 +171,7 @@ def test_a_run_and_a_re_check_say_which_release_would_be_a_control_for_what_no_b
     assert next(iter(found.uncontrolled.releases)) == "1.13.1"
     assert str(found.uncontrolled).endswith("`embers builds add 1.13.1`")
     assert reports.as_table(found)["without_control"]["releases"] == found.uncontrolled.releases
-    assert str(found.uncontrolled) in reports.markdown(found)
+    assert str(found.uncontrolled) in reports.page(found, "md")
     assert str(result_of().uncontrolled) == ""
     print_runs.print_summary(run_cases.summary(known, cells))
     assert str(found.uncontrolled) in " ".join(capsys.readouterr().out.split())
@@ -181,8 +181,8 @@ def test_a_re_check_without_news_says_whether_there_was_one_before_and_what_it_d
     again = replace(result_of(), counts={"open_but_absent": 2, "undecided": 1})
     kept = {("o/r", 1, "cpu"): Kept("open_but_absent", "shipped, derived for 2.15.0", "no build here shows the bug")}
     first = replace(again, is_first=True, kept=kept)
-    assert "Nothing changed since the last re-check." in reports.markdown(again)
-    told = reports.markdown(first)
+    assert "Nothing changed since the last re-check." in reports.page(again, "md")
+    told = reports.page(first, "md")
     assert "since the last re-check" not in told
     assert "this database holds no status of an earlier re-check to compare with" in told
     assert "Items: 2 open_but_absent (1 not decided now), 1 undecided." in told
@@ -213,7 +213,7 @@ def test_builds_that_were_left_out_are_one_annotation_of_a_level_of_their_own_an
     assert_one_harmless_line(line)
     assert len(lines) == 11
     quiet = replace(result_of(), left_out=((old, EVIL), (newest, "gone")))
-    assert "no statuses: they would be those of 2.15.0" in reports.markdown(quiet)
+    assert "no statuses: they would be those of 2.15.0" in reports.page(quiet, "md")
     assert [row["name"] for row in reports.as_table(quiet)["left_out"]] == ["2.11.0", "2.15.0"]
     codes = [reports.exit_code(one) for one in (result_of(), quiet, replace(quiet, changes=tuple(changes)))]
     assert codes == [reports.NOTHING_NEW, reports.LEFT_OUT, reports.NEWS] == [0, 12, 10]

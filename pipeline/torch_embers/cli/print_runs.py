@@ -11,9 +11,7 @@ from torch_embers.console import plain, stderr, stdout
 from torch_embers.escaping import visible
 from torch_embers.hunt.sanitize import undecided
 from torch_embers.oracles.finding import describe
-from torch_embers.recheck.events import KINDS
 from torch_embers.recheck.recheck import evidence_line
-from torch_embers.recheck.reports import FOUND_BEFORE, HEADINGS, left_out
 from torch_embers.verdicts.matrix import OWN, builds_of, changes, deciding
 
 if TYPE_CHECKING:
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
     from torch_embers.minimize.loop import ReductionPlan, ReductionResult
     from torch_embers.minimize.reduction import Reduction
-    from torch_embers.recheck.recheck import Recheck
     from torch_embers.run.cases import Reached, RunSummary
     from torch_embers.run.oracles import Watched
     from torch_embers.run.report_scripts import Summary
@@ -179,28 +176,3 @@ def _mark(entries: Sequence[MatrixEntry]) -> Text:
     entry = deciding(entries)
     mark, style = STYLES[entry.verdict]
     return Text(mark + ("~" if entry.flaky else ""), style=style)
-
-
-def print_recheck(result: Recheck) -> None:
-    """Print what changed since the last re-check."""
-    out = stdout()
-    out.print(f"re-checked against {plain(result.reference.identity)}: {result.fresh} verdicts reached now")
-    for kind in KINDS:
-        own = [change for change in result.news if change.kind == kind]
-        if own:
-            out.print(f"\n[bold]{HEADINGS[kind]}[/] ({len(own)})")
-        for change in own:
-            was = f", was {change.previous}" if change.previous else ""
-            was += f", {FOUND_BEFORE} {change.found_at:%Y-%m-%d}" if change.found_at else ""
-            out.print(f"  {plain(change.repo)}#{change.number} ({change.backend}{was}) {plain(change.title)}")
-            for line in change.evidence:
-                out.print(f"      {plain(line)}")
-    if not result.news:
-        out.print(result.quiet)
-    out.print(f"\nitems: {result.items or 'none with a verdict'}")
-    if result.false_expected:
-        out.print(f"false claims of an absence to expect among these: at most {result.false_expected:.4f}")
-    for hint in filter(None, (result.undecided, str(result.uncontrolled), str(result.ahead))):
-        out.print(hint)
-    for line in left_out(result):
-        out.print(plain(line))

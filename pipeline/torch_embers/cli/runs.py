@@ -359,7 +359,7 @@ def recheck(
     code 10 if there is something to tell.
     """
     from torch_embers import settings
-    from torch_embers.cli import print_runs
+    from torch_embers.console import print_page
     from torch_embers.progress_bar import ProgressBar
     from torch_embers.recheck import events, notices, release, reports, service
 
@@ -380,7 +380,7 @@ def recheck(
             for line in notices.as_annotations(found, events.rules().annotations.most):
                 typer.echo(line)
         else:
-            print_runs.print_recheck(found)
+            print_page(reports.page(found, "txt"))
         sys.stdout.flush()  # what waits to be written is not told
 
     with ProgressBar("re-checking") as progress:

@@ -16,13 +16,12 @@ from packaging.version import Version
 from torch_embers.builds.registry import CURRENT, Build, BuildError, Registry
 from torch_embers.builds.work import Machine
 from torch_embers.cases import bank
-from torch_embers.escaping import item_link
-from torch_embers.escaping import markdown as escaped
 from torch_embers.perf import measure as perf
 from torch_embers.recheck.broken_builds import Usable
 from torch_embers.recheck.recheck import evidence_line
 from torch_embers.recheck.reports import NEWS, NOTHING_NEW
 from torch_embers.run.cases import runnable_here
+from torch_embers.templates import render
 from torch_embers.verdicts import shipped
 from torch_embers.verdicts.executor import Executor, SweepRequest, lacks_control
 from torch_embers.verdicts.script_excerpt import script_of
@@ -46,8 +45,6 @@ HEADINGS: dict[Group, str] = {
 """Groups that a page lists, the most urgent first."""
 LONGEST = 200
 """Characters of what a case is about."""
-LONGEST_EVIDENCE = 1000
-"""Characters of a line of evidence."""
 DECIDED: tuple[Group, ...] = ("broke", "fixed", "same")
 """Groups of cases that occur or are absent on both builds."""
 
@@ -260,87 +257,32 @@ def as_table(made: ReleaseComparison) -> dict[str, Any]:
 
 def markdown(made: ReleaseComparison) -> str:
     """A page for a release manager."""
-    new, old = made.candidate.version, made.predecessor.version
-    out = [f"# PyTorch {escaped(new)} against {escaped(old)}", ""]
-    out += [_headline(made)]
-    for group, heading in HEADINGS.items():
-        if own := made.of(group):
-            out += ["", f"## {heading} ({len(own)})", "", *_counted(own)]
-            out += [line for one in own if not one.is_counted for line in _entry(one, group)]
-    out += _times(made)
-    places = sorted({cell.place for one in made.cases for cell in (one.before, one.after)})
-    out += [
-        "",
-        "## What this does not say",
-        "",
-        "- The cases are known bugs, most of them older: new bugs without a case are not seen, and no regression among "
-        "them does not mean that there is none.",
-        "- That a failure is not seen any more does not say that it was fixed, nor by which change.",
-        "- An absence holds for bugs that fire as often as in their control, on these machines:",
-        *(f"  - {escaped(place)}" for place in places),
-        "- Times of calls are those of small sizes on one thread of this machine; a model may fare otherwise."
-        if made.times
-        else "- Times are not compared: `--times` does that.",
-    ]
-    return "\n".join(out) + "\n"
-
-
-def _times(made: ReleaseComparison) -> list[str]:
-    """What became slower and faster; nothing where times were not asked for."""
-    times = made.times
-    if times is None:
-        return []
-    slower, faster = times.of("slower"), times.of("faster")
-    out = ["", f"## Slower ({len(slower)}) and faster ({len(faster)}) calls", ""]
-    margin = 100 * perf.PerfRules.load().limits.margin
-    out += [
-        f"{times.calls} common calls were timed on both, {times.rounds} fresh processes per build in turn. What "
-        f"differed by more than {margin:.0f} % was timed again in as many, and only what differed both times is listed "
-        f"({times.once} differed the first time alone). Half of the comparisons could have seen "
-        f"{100 * times.visible:.0f} % or less.",
-    ]
-    if times.changed or times.failed:
-        out.append("")
-    out += [f"- {escaped(step.name)}: {escaped(step.report.text())}" for step in (*slower, *faster)]
-    return out + [f"- not timed: {escaped(name)} on {on}: {escaped(reason)}" for name, on, reason in times.failed]
-
-
-def _headline(made: ReleaseComparison) -> str:
-    """How many regressions, of how many cases that could be one, and what became of the others."""
-    old, broke = escaped(made.predecessor.version), _plural(len(made.of("broke")), "regression")
-    occurred = [one.group for one in made.decided if one.before.decision.verdict == "occurs"]
-    devices = ", ".join(sorted({one.after.case.device for one in made.decided}))
-    return (
-        f"**{broke} against {old}**, of {_plural(len(made.at_risk), 'case')} absent there and decided in the "
-        f"candidate{f' (on {devices})' if devices else ''}. Of {len(occurred)} that occur on {old}, "
-        f"{occurred.count('same')} still occur and {occurred.count('fixed')} are not seen any more. "
-        f"Not decided on both builds: {len(made.cases) - len(made.decided)}."
+    return render(
+        "recheck",
+        "release.md",
+        made=made,
+        new=made.candidate.version,
+        old=made.predecessor.version,
+        broke=made.of("broke"),
+        devices=sorted({one.after.case.device for one in made.decided}),
+        occurred=[one.group for one in made.decided if one.before.decision.verdict == "occurs"],
+        groups=[_group(group, own) for group in HEADINGS if (own := made.of(group))],
+        evidence=evidence_line,
+        shorten=lambda text: shorten(text, LONGEST, placeholder=" ..."),
+        script_of=lambda case: script_of(case.name, case.origin, case.code),
+        times=made.times,
+        margin=100 * perf.PerfRules.load().limits.margin,
+        places=sorted({cell.place for one in made.cases for cell in (one.before, one.after)}),
     )
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def _counted(cases: Sequence[Compared]) -> list[str]:
-    """How many cases say nothing on either build, by reason: one line each, so that they do not hide the others."""
-    own = [one for one in cases if one.is_counted]
-    reasons = Counter(one.after.decision.detail or "no reason given" for one in own if one.untestable)
-    out = [f"- {count} not testable on either build: {escaped(reason)}" for reason, count in reasons.most_common()]
-    if bare := [one.after.case.name for one in own if not one.untestable]:
-        why = "not seen on either build, and no build here shows the bug, so it may be there"
-        out.append(f"- {len(bare)} {why}: {', '.join(escaped(name) for name in bare)}")
-    return out
-
-
-def _entry(one: Compared, group: Group) -> list[str]:
-    case = one.after.case
-    items = ", ".join(item_link(*item) for item in case.issues) or "no item"
-    lines = [f"- {escaped(case.name)} ({items}): {escaped(shorten(case.summary, LONGEST, placeholder=' ...'))}"]
-    lines += [
-        f"  - {cell.build.name}: {escaped(evidence_line(cell), LONGEST_EVIDENCE)}" for cell in (one.before, one.after)
-    ]
-    if group in ("broke", "fails otherwise"):
-        script = script_of(case.name, case.origin, case.code)
-        lines += [f"  - {escaped(script.place)}", *(f"    {line}" for line in script.markdown().splitlines())]
-    return lines
+def _group(group: Group, cases: list[Compared]) -> dict[str, Any]:
+    """What a page says of a group; cases that say nothing on either build are counted by reason, not to hide others."""
+    untestable = Counter(one.after.decision.detail or "no reason given" for one in cases if one.untestable)
+    return {
+        "heading": HEADINGS[group],
+        "cases": cases,
+        "untestable": untestable.most_common(),
+        "bare": [one.after.case.name for one in cases if one.is_counted and not one.untestable],
+        "shows_script": group in ("broke", "fails otherwise"),
+    }

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from torch_embers import folders
 from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.errors import InputError
-from torch_embers.escaping import item_link
-from torch_embers.escaping import markdown as escaped
-from torch_embers.recheck.events import KINDS
+from torch_embers.templates import render
 from torch_embers.verdicts import matrix
-from torch_embers.verdicts.status import CONFIRMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +21,12 @@ if TYPE_CHECKING:
 
 HEADINGS = {
     "regressed": "Came back",
+    "fixed": "Fixed",
     "closed_but_occurs": "Closed, but still there",
     "open_but_absent": "Open, but gone",
-    "fixed": "Fixed",
     "flapping": "Changes back and forth",
     "flip": "The report's script behaves otherwise",
 }
-FOUND_BEFORE = "found by a re-check that ended before it could tell, on"
 NOTHING_NEW, NEWS, LEFT_OUT = 0, 10, 12
 """Exit codes of `embers recheck`: nothing to tell; something came back, is still there, or is gone; nothing to tell,
 and some build could not be used."""
@@ -78,7 +74,7 @@ def save(folder: Path, result: Recheck, entries: Sequence[matrix.MatrixEntry]) -
         InputError: a file cannot be written.
     """
     folders.write(folder / "recheck.json", orjson.dumps(as_table(result), option=orjson.OPT_INDENT_2))
-    folders.write(folder / "recheck.md", markdown(result).encode())
+    folders.write(folder / "recheck.md", page(result, "md").encode())
     here = {cell.place for cell in result.cells if cell.build.identity == result.reference.identity}
     newest = [e for e in entries if e.identity == result.reference.identity and e.environment in here]
     flips = [(f"{c.repo}#{c.number}", c.title, "\n".join(c.evidence)) for c in result.news if c.kind == "flip"]
@@ -123,40 +119,28 @@ def as_table(result: Recheck) -> dict[str, Any]:
     }
 
 
-def markdown(result: Recheck) -> str:
-    """A re-check as a page."""
-    lines = [
-        f"# Re-check against PyTorch {escaped(result.reference.version)}",
-        "",
-        f"{result.made_at}, {escaped(result.reference.identity)}, on {escaped(_place(result))}",
-    ]
-    for kind in KINDS:
-        own = [change for change in result.news if change.kind == kind]
-        if own:
-            lines += ["", f"## {HEADINGS[kind]} ({len(own)})", ""]
-            lines += [line for change in own for line in _entry(change)]
-    if not result.news:
-        lines += ["", f"{result.quiet.capitalize()}."]
-    if any(change.kind in CONFIRMED for change in result.news):
-        lines += ["", f"False claims of an absence to expect among these: at most {result.false_expected:.4f}."]
-    hints = (result.undecided, result.uncontrolled, result.ahead)
-    lines += [line for hint in hints if str(hint) for line in ("", f"{hint}.")]
-    if result.left_out:
-        lines += ["", *(f"- {escaped(line)}" for line in left_out(result))]
-    lines += ["", f"Items: {result.items or 'none with a verdict'}."]
-    return "\n".join(lines) + "\n"
+def page(result: Recheck, form: Literal["md", "txt"]) -> str:
+    """A re-check as a page of Markdown, or for ``console.print_page``."""
+    return render(
+        "recheck",
+        f"recheck.{form}",
+        result=result,
+        headings=HEADINGS,
+        place=_place(result),
+        was=_was,
+        hints=[result.undecided, str(result.uncontrolled), str(result.ahead)],
+        left_out=left_out(result),
+        items=result.items or "none with a verdict",
+    )
+
+
+def _was(change: StatusChange) -> str:
+    was = f" (was {change.previous})" if change.previous else ""
+    if change.found_at:
+        was += f", found by a re-check that ended before it could tell, on {change.found_at:%Y-%m-%d}"
+    return was
 
 
 def _place(result: Recheck) -> str:
     """Device, processor, CPU capability and system: another processor may give other verdicts."""
     return environment_text(environment_of(result.reference, 1))
-
-
-def _entry(change: StatusChange) -> list[str]:
-    was = f" (was {change.previous})" if change.previous else ""
-    was += f", {FOUND_BEFORE} {change.found_at:%Y-%m-%d}" if change.found_at else ""
-    head = f"- {item_link(change.repo, change.number)} on {change.backend}{was}: {escaped(change.title)}"
-    lines = [head, *(f"  - {escaped(line)}" for line in change.evidence)]
-    for script in change.scripts:
-        lines += [f"  - {escaped(script.place)}", *(f"    {line}" for line in script.markdown().splitlines())]
-    return lines
