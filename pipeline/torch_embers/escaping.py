@@ -14,8 +14,9 @@ _RANGES = (
     *((0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F)),  # controls, but for tabs and line ends
     *((0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)),
     *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F)),  # of no width, and what turns the direction of text
-    *((0x3164, 0x3164), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB)),
-    *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),  # the last: tags, a hidden alphabet
+    *((0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB)),
+    # the last: tags and variation selectors, hidden alphabets
+    *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
 UNSEEN = "[{}]".format("".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in _RANGES))
 """Characters that nobody sees, as a class of RE2, for the database; ``visible`` takes out the same ones."""
@@ -26,7 +27,10 @@ FORMULA = r"^'*[=+\-@\t\r\n＝＋－＠]"
 NUMBER = r"^[+-]?[0-9]{1,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,3})?$"
 """A number is no formula, also with a sign."""
 
-_UNSEEN = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in _RANGES) + "]")
+_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _RANGES)
+WRITTEN_OUT = re.compile(f"[{_CLASS}\r\u2028\u2029\ud800-\udfff]")
+"""What ``visible`` takes out or changes, one character a match."""
+_UNSEEN = re.compile(f"[{_CLASS}]")
 _SEPARATORS = re.compile("[\u2028\u2029]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _FORMULA = re.compile(FORMULA)

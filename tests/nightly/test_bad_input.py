@@ -144,23 +144,6 @@ def test_a_class_with_one_example_is_left_out(embers: Embers, database: Path) ->
     assert rows(database, f"SELECT count(*) FROM predictions WHERE value = '{rare}'") == [(0,)]
 
 
-GOOD = "text,label\n" + "".join(
-    f"{'segfault' if n % 2 else 'slow'} in op {n},{'a' if n % 2 else 'b'}\n" for n in range(30)
-)
-
-
-def test_a_csv_file_of_one_text_is_refused(embers: Embers, tmp_path: Path) -> None:
-    train = tmp_path / "train.csv"
-    train.write_text("text,label\n" + "same,a\nsame,b\n" * 10)
-    assert_refused(embers("research", "evaluate", "--train", train))
-
-
-def test_csv_with_strange_texts_and_a_rare_class_is_evaluated(embers: Embers, tmp_path: Path) -> None:
-    strange = ['"",a', "在非连续张量上,b", "نتيجة,a", f"{'y ' * 100_000},b", "odd,once"]
-    (tmp_path / "train.csv").write_text(GOOD + "\n".join(strange), encoding="utf-8")
-    assert embers("research", "evaluate", "--train", tmp_path / "train.csv").returncode == 0
-
-
 def test_a_classifier_of_another_encoder_is_refused(embers: Embers, database: Path, model: Path) -> None:
     filled(database, {1: "wrong gradient for a strided input"})
     about = json.loads((model / FILE).read_text()) | {"embedding": "all-mpnet-base-v2@000000000000"}

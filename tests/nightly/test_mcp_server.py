@@ -89,10 +89,23 @@ def test_a_timeline_is_answered_by_its_sentence(database: Path) -> None:
 
 @pytest.mark.parametrize("number", [83149, 84577])
 def test_an_item_is_answered_as_the_command_prints_it_as_json(catalog_database: Path, number: int) -> None:
-    [given] = map(answer, called(catalog_database, ("show", {"number": number})))
+    [result] = called(catalog_database, ("show", {"number": number}))
+    answer(result)
+    given = json.loads(result.content[0].text.replace('"untrusted_', '"'))
     printed = json.loads(run_embers("show", number, "--json", "--database", catalog_database).stdout)
     assert given | {"possible_duplicates": printed["possible_duplicates"]} == printed
     assert given["answer"]["closable"] in {"yes", "no", "unknown"}
+
+
+def test_foreign_text_is_seen_whole_and_stands_in_fields_that_say_so(catalog_database: Path) -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey") + "\ufe01\u202e\u200b\x1b"
+    with duckdb.connect(str(catalog_database)) as connection:
+        connection.execute("UPDATE items SET title = ? WHERE number = 31829", [f"a{hidden}b"])
+    shown, found = called(catalog_database, SHOW, ("search", {"words": "contiguous"}))
+    assert answer(shown)["facts"]["untrusted_title"] == "ab"
+    for text in (shown.content[0].text, found.content[0].text):
+        assert '"untrusted_title"' in text
+        assert '"title"' not in text
 
 
 WRONG_CALLS: list[tuple[str, dict[str, Any], str]] = [

@@ -40,7 +40,7 @@ def test_visible_text_has_nothing_unseen_and_stays_as_it_is_the_second_time(text
 
 
 def test_what_people_write_stays() -> None:
-    for text in ("", "plain", "tab\tand\nline", "Ünïcödé 中文 🐛 ⚠️ ≥ 2.0", "x[0] < y"):
+    for text in ("", "plain", "tab\tand\nline", "Ünïcödé 中文 🐛 ⚠ ≥ 2.0", "x[0] < y"):
         assert escaping.visible(text) == text
 
 

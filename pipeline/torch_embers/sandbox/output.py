@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
-INVISIBLE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
-)
-"""Control characters but newline and tab, direction marks, separators and tags that do not show, lone surrogates."""
+from torch_embers.escaping import WRITTEN_OUT
+
+if TYPE_CHECKING:
+    import re
 
 
 def harmless(data: bytes) -> str:
@@ -16,7 +16,7 @@ def harmless(data: bytes) -> str:
     Bytes that are not UTF-8 are written out, too; a carriage return before a newline is dropped. Pure; never fails.
     """
     text = data.decode("utf-8", errors="backslashreplace").replace("\r\n", "\n")
-    return INVISIBLE.sub(_written_out, text)
+    return WRITTEN_OUT.sub(_written_out, text)
 
 
 def _written_out(match: re.Match[str]) -> str:
