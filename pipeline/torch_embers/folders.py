@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import os
 import shutil
@@ -71,22 +72,28 @@ def is_alive(process: int) -> bool:
 def replaced(place: Path) -> Iterator[Path]:
     """A folder to be filled; when the block ends it stands at ``place``, on any failure what was there stays.
 
+    What processes left there that were killed is removed first.
+
     Raises:
         OSError: the folder cannot be written, or the disk is full.
     """
     place.parent.mkdir(parents=True, exist_ok=True)
+    mend(place)
     scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=SCRATCH, dir=place.parent))
+    held = os.open(scratch, os.O_RDONLY)
     try:
+        fcntl.flock(held, fcntl.LOCK_EX)
         made = scratch / "new"
         made.mkdir()
         yield made
         _swap(made, place, scratch / "old")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        os.close(held)
 
 
 def mend(place: Path) -> None:
-    """Finish what processes that were killed began in ``replaced``; nobody else may be at work there.
+    """Finish what processes that were killed began in ``replaced``; one that lives holds a lock on its folder.
 
     One that was killed between its two renamings leaves nothing at ``place``: the new folder, which is complete by
     then, is put there. All else that they left is removed.
@@ -94,12 +101,18 @@ def mend(place: Path) -> None:
     Raises:
         OSError: the folder cannot be written.
     """
-    left = sorted(place.parent.glob(f".{glob.escape(place.name)}.*{SCRATCH}"), key=lambda path: path.stat().st_mtime)
+    left = sorted(place.parent.glob(f".{glob.escape(place.name)}.*{SCRATCH}"), key=lambda path: path.lstat().st_mtime)
     for scratch in left:
-        if not place.exists() and (scratch / "old").exists():
-            ready = scratch / "new"
-            (ready if ready.exists() else scratch / "old").rename(place)
-        shutil.rmtree(scratch, ignore_errors=True)
+        with suppress(OSError):  # another process is at work there, or it is no folder
+            held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not place.exists() and (scratch / "old").exists():
+                    ready = scratch / "new"
+                    (ready if ready.exists() else scratch / "old").rename(place)
+                shutil.rmtree(scratch, ignore_errors=True)
+            finally:
+                os.close(held)
 
 
 def _swap(made: Path, place: Path, old: Path) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import http.client
 import json
 import re
 import shutil
+import socket
 import sqlite3
 import threading
 import xml.etree.ElementTree as ET
@@ -24,7 +26,17 @@ from report_data import HOSTILE, NUMBER, WORKED, Page, filled, hostile_database 
 from support import assert_clean_error, run_embers
 from torch_embers import atom_output
 from torch_embers.escaping import visible
-from torch_embers.report import data_files, feed, folder, hunt_map, places, report_rules, table_data, write_report
+from torch_embers.report import (
+    data_files,
+    feed,
+    folder,
+    hunt_map,
+    places,
+    report_rules,
+    serve,
+    table_data,
+    write_report,
+)
 from torch_embers.report.joined_facts import ReportFacts
 from torch_embers.report.rendering import POLICY
 from torch_embers.report.serve import server
@@ -262,6 +274,28 @@ def test_serving_answers_this_machine_alone_with_the_policy_and_lists_nothing(si
         assert requests.get(f"{address}/%00", timeout=60).status_code == 404
         for name in ("localhost", "LOCALHOST:80", "127.0.0.1"):
             assert requests.get(f"{address}/index.html", headers={"Host": name}, timeout=60).status_code == 200
+        running.shutdown()
+
+
+def test_serving_follows_no_link_and_bounds_connections_in_number_and_time(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = shutil.copytree(site, tmp_path / "site")
+    (tmp_path / "secret").write_text("x", encoding="utf-8")
+    (copy / "leads.html").symlink_to(tmp_path / "secret")
+    (copy / "up").symlink_to(tmp_path)
+    monkeypatch.setattr(serve, "MOST", 2)
+    monkeypatch.setattr(serve, "LONGEST", 0.5)
+    with server(copy, 0) as running:
+        threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True).start()
+        for name in ("leads.html", "up/secret"):
+            assert requests.get(f"http://127.0.0.1:{running.server_port}/{name}", timeout=60).status_code == 404
+        idle = [socket.create_connection(("127.0.0.1", running.server_port), 60) for _ in range(3)]
+        with contextlib.ExitStack() as stack:
+            for one in idle:
+                stack.enter_context(one)
+                assert one.recv(1) == b""  # the last at once, the others when their time is over
+        assert requests.get(f"http://127.0.0.1:{running.server_port}/index.html", timeout=60).status_code == 200
         running.shutdown()
 
 

@@ -4,7 +4,13 @@ A module per room; functions import their room when they are called, so that `em
 heavy package. Modules of commands lack ``from __future__ import annotations``: Typer reads the annotations as objects.
 """
 
-from torch_embers.cli.application import app
-from torch_embers.cli.entry import main
+import os
+
+try:
+    from torch_embers.cli.application import app
+    from torch_embers.cli.entry import main
+except KeyboardInterrupt:
+    os.write(2, b"interrupted before anything was begun\n")
+    os._exit(130)
 
 __all__ = ["app", "main"]

@@ -8,13 +8,15 @@ import io
 import os
 import signal
 import sys
+import tempfile
+from contextlib import suppress
 from typing import Any
 
 import typer
 
 from torch_embers.cli.application import app
 from torch_embers.cli.options import INTERRUPTED
-from torch_embers.errors import EmbersError
+from torch_embers.errors import EmbersError, StoreError
 
 PIPE_CLOSED = 141
 """Exit code after the reader of a pipe went away, as shells have it."""
@@ -59,6 +61,9 @@ def main(arguments: list[str] | None = None) -> None:
             _end_of_pipe()
         raise
     except Exception as error:
+        if _came_of_interrupt(error):
+            _print_interrupted()
+            sys.exit(INTERRUPTED)
         _end_with_line(error)
         raise
     if code == INTERRUPTED:
@@ -66,17 +71,34 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _came_of_interrupt(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came while a package was imported, which may raise another error for it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _end_with_line(error: Exception) -> None:
-    """End the process after one line where the error is a wrong command line or a full output device."""
+    """End the process after one line where the error is a wrong command line, or of a full or unusable folder."""
     if type(error).__module__.partition(".")[0] in ("click", "typer"):
         show = getattr(error, "show", None)
         if callable(show):
             show()
         sys.exit(getattr(error, "exit_code", 2))
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if isinstance(error, OSError) and (said := _said(error)):
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115 - what the buffer still holds must not be tried again
-        sys.stderr.write("error: no room for the output: free some disk, or write it somewhere else\n")
-        sys.exit(1)
+        with suppress(OSError):
+            sys.stderr.write(f"error: {said}\n")
+        sys.exit(StoreError.exit_code)
+
+
+def _said(error: OSError) -> str | None:
+    """What became of an output or of the folder for temporary files, in one line; None for another error."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        return f"the output cannot be written ({error.strerror}): free some disk, or write it somewhere else"
+    if "usable temporary directory" in str(error) or str(error.filename or "").startswith(f"{tempfile.tempdir}/"):
+        return f"no temporary file can be written ({error.strerror}): TMPDIR=FOLDER names another folder for them"
+    return None
 
 
 def _end_of_pipe() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import BoundedSemaphore, Timer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -26,6 +27,35 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
+
+
+MOST, LONGEST = 32, 60.0
+"""Connections at a time, and seconds that each may last; one more is closed."""
+
+
+class _Server(ThreadingHTTPServer):
+    def __init__(self, *arguments: Any) -> None:
+        self._free = BoundedSemaphore(MOST)
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        end = Timer(LONGEST, self.shutdown_request, [request])
+        end.daemon = True
+        end.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            end.cancel()
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked went away, or took too long."""
 
 
 class _Handler(SimpleHTTPRequestHandler):
@@ -54,7 +84,10 @@ class _Handler(SimpleHTTPRequestHandler):
         if name not in (HOST, "localhost"):
             self.send_error(421)
             return False
-        if "\0" in unquote(self.path):
+        asked = Path(self.directory, self.translate_path(self.path))
+        if "\0" in unquote(self.path) or asked.resolve() != Path(self.directory).resolve() / asked.relative_to(
+            self.directory
+        ):
             self.send_error(404)
             return False
         return True
@@ -75,6 +108,6 @@ def server(folder: Path, port: int) -> ThreadingHTTPServer:
     if not (folder / MARK).is_file():
         raise InputError(f"{folder}: no report there, `embers report --out {folder}` writes one")
     try:
-        return ThreadingHTTPServer((HOST, port), partial(_Handler, directory=str(folder)))
+        return _Server((HOST, port), partial(_Handler, directory=str(folder)))
     except OSError as error:
         raise InputError(f"--port {port}: {error.strerror}; choose another, 0 takes a free one") from error
