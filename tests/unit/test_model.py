@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,18 @@ def test_weights_that_are_no_arrays_are_refused(made: Classifier, tmp_path: Path
     (tmp_path / models.FILE).write_text(json.dumps(about))
     (tmp_path / models.WEIGHTS).write_bytes(body)
     with pytest.raises(ModelError, match="damaged"):
+        models.load(tmp_path)
+
+
+def test_files_that_are_too_large_or_have_no_end_are_refused_unread(made: Classifier, tmp_path: Path) -> None:
+    made.save(tmp_path, {})
+    with (tmp_path / models.FILE).open("r+b") as stream:
+        stream.truncate(2**40)
+    with pytest.raises(ModelError, match="too large"):
+        models.load(tmp_path)
+    (tmp_path / models.FILE).unlink()
+    os.mkfifo(tmp_path / models.FILE)
+    with pytest.raises(ModelError, match="no file"):
         models.load(tmp_path)
 
 

@@ -35,8 +35,8 @@ FILE, WEIGHTS = "classifier.json", "weights.npz"
 FORMAT = 1
 SHIPPED = "study-labels"
 """The classifier in models/ that labels at once on a fresh machine."""
-MOST_BYTES = 256 * 2**20
-"""Of a file, and of what it unpacks to: a larger one is not one of ours."""
+MOST_BYTES, MOST_TEXT = 256 * 2**20, 16 * 2**20
+"""Of the weights, packed and unpacked, and of the text file: a larger one is not one of ours (1.3 MB are)."""
 LEVELS = ("low", "medium", "high")
 """Confidences, the least first."""
 
@@ -220,7 +220,7 @@ def load(folder: Path) -> Classifier:
         ModelError: a file is missing, changed since it was saved, damaged, or of another format.
     """
     try:
-        texts, body = _bytes(folder / FILE), _bytes(folder / WEIGHTS)
+        texts, body = _bytes(folder / FILE, MOST_TEXT), _bytes(folder / WEIGHTS, MOST_BYTES)
         about = About.model_validate_json(texts)
         if about.format != FORMAT:
             raise ModelError(
@@ -270,8 +270,10 @@ def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _bytes(path: Path) -> bytes:
-    if path.stat().st_size > MOST_BYTES:
+def _bytes(path: Path, most: int) -> bytes:
+    if not path.is_file() and path.exists():  # a pipe would never end
+        raise ModelError(f"{path}: this is no file")
+    if path.stat().st_size > most:
         raise ModelError(f"{path}: too large to be a classifier")
     return path.read_bytes()
 
