@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from helpers.executor import BAD, FIXED, GOOD, NEW
+from helpers.executor import BAD, GOOD, NEW
 from helpers.verdicts import registered
-from support import snapshot
+from support import CASE_CODE, case_text, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,17 +39,9 @@ FAULTS: list[dict[str, str]] = [
 CODES = {3, 5, 6}
 """With which a command says that something could not be written."""
 TEXTS = {1: "wrong gradient, see #2", 2: "segfault in conv: fixes #1", 3: "index is out of range"}
-CASE = f'''# /// script
-# dependencies = ["torch"]
-# [tool.embers]
-# issues = []
-# requires = ["cpu"]
-# known_bad = ["{BAD}"]
-# signature = "mismatch"
-# oracle = "self"
-# ///
-"""Adds 3, which nobody asked for."""
-{FIXED.format(bad=[BAD])}'''
+CASE = case_text(
+    CASE_CODE.replace("sum([1, -1])", f"3 * (__import__('torch').__version__ == {BAD!r})"), known_bad=[BAD]
+)
 
 
 class Command(NamedTuple):
@@ -85,9 +77,9 @@ COMMANDS = {
     "mine": Command(["mine", "--source", "jsonl", "{folder}/items.jsonl", "--repo", "o/r"], tables),
     "classify": Command(["classify"], predictions),
     "report": Command(["report", "--out", "{folder}/site"], site),
-    "export": Command(["export", "--to", "{folder}/out", "--form", "csv"], exported),
+    "export": Command(["data", "export", "--to", "{folder}/out", "--format", "csv"], exported),
     "run": Command(["run", "--cases", "{folder}/cases", "--build", BAD, "--build", GOOD, "--jobs", "1"], verdicts),
-    "bisect": Command(["bisect", "own_case", "--good", BAD, "--bad", NEW, "--jobs", "1"], verdicts),
+    "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", NEW, "--jobs", "1"], verdicts),
 }
 
 
@@ -118,6 +110,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, builds: Path) -> Path:
             dates = {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-02T00:00:00Z"}
             stream.write(json.dumps({"number": number, "title": text, "body": text, "state": "open", **dates}) + "\n")
     assert ended(folder, builds, COMMANDS["mine"].words) == (0, "")
+    assert ended(folder, builds, ["run", "--cases", "{folder}/cases", "--build", NEW]) == (0, "")
     return folder
 
 
