@@ -10,7 +10,6 @@ where the text shows it. Words of facts:
   in a file that turns tensors into that format
 - ``-inf``, ``inf``: may hold it; ``added -inf``: by a sum, through which a gradient flows back (a fill and ``where``
   end it); ``triangular``: only on one side of the diagonal, as in a causal mask
-- ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
 - ``tensor``, ``numpy``: made by torch, by NumPy; ``cuda``: moved there; ``module:NAME``: an object of torch.nn
 - ``given``: an argument that is not None; ``=1``, ``='mean'``, ``=torch.preserve_format``: a constant
 - ``mixed signs``: a list of constants with both in one pair; ``distinct``: no number twice
@@ -319,14 +318,14 @@ class _Reader(ast.NodeVisitor):
         if isinstance(node.op, ast.USub):
             numbers = {f"=-{fact[1:]}" for fact in inner if fact.startswith("=")}
             return _flipped(frozenset(fact for fact in inner if not fact.startswith("=")) | numbers)
-        return inner & (KINDS | {"tensor", "numpy", "zero or one"})
+        return inner & (KINDS | {"tensor", "numpy"})
 
     def visit_Compare(self, node: ast.Compare) -> Facts:
         sides = [node.left, *node.comparators]
         made = [self.visit(side) for side in sides]
         for place, sign in enumerate(node.ops):
             self._keep_sign(node.lineno, sign, sides[place : place + 2], made[place : place + 2])
-        return frozenset({"bool", "zero or one"}) | (frozenset().union(*made) & {"tensor", "numpy"})
+        return frozenset({"bool"}) | (frozenset().union(*made) & {"tensor", "numpy"})
 
     def visit_Tuple(self, node: ast.Tuple | ast.List) -> Facts:
         parts = [self.visit(part) for part in node.elts]
@@ -468,14 +467,14 @@ class _Reader(ast.NodeVisitor):
 
 def _returned(node: ast.Call, op: str, first: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     """The facts of what an operator returns."""
-    kept = first & (KINDS | INFINITE | {"tensor", "cuda", "numpy", "triangular", "zero or one"})
+    kept = first & (KINDS | INFINITE | {"tensor", "cuda", "numpy", "triangular"})
     does = WORDS.does.get(op, "")
     if does == "fills":
         made = _filled(op, kept, first & LAYOUTS, given, keywords) | (keywords.get("dtype", NOTHING) & KINDS)
     elif does == "computes":
         made = (keywords.get("dtype", NOTHING) & KINDS or kept & KINDS) | (kept & {"tensor", "cuda"})
     elif does == "compares":
-        made = frozenset({"tensor", "bool", "zero or one"})
+        made = frozenset({"tensor", "bool"})
     elif does:
         made = _viewed(node, op, kept, first & LAYOUTS)
     elif op in WORDS.makers or op in WORDS.likes:
@@ -521,8 +520,6 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
         "from_numpy": frozenset({"tensor"}),
         "triu": kept | {"triangular"},
         "tril": kept | {"triangular"},
-        "log": frozenset({"-inf", "tensor"}) if "zero or one" in first else NOTHING,
-        "generate_square_subsequent_mask": frozenset({"-inf", "triangular", "float32", "tensor"}),
     }
     return made.get(op, NOTHING)
 
