@@ -61,7 +61,7 @@ BAD_META = [
     ({"issues": ["99638"]}, "owner/name#123"),
     ({"issues": ["pytorch/pytorch#1", "pytorch/pytorch#1"]}, "issues names one of them twice"),
     ({"bug_type": "no such type"}, "bug_type"),
-    ({"bug_type": "indexing", "memory_type": "non_contiguous"}, "does not apply"),
+    ({"bug_type": "indexing", "memory_type": "non_contiguous"}, "applies only under bug_type 'memory'"),
     ({"known_bad": ["one"]}, "known_bad.0: Invalid version: 'one'"),
     ({"fixed_in": "soon"}, "fixed_in: Invalid version: 'soon'"),
     ({"fixed_in": 0}, "fixed_in: Input should be a valid string"),

@@ -27,7 +27,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
 from torch_embers.oracles.signature import Family, parse_family
-from torch_embers.taxonomy import Taxonomy, TaxonomyError
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -288,6 +288,9 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
         raise CaseError(f"{name}: no docstring: one paragraph must say what is done, what should happen, what happens")
+    labels = {scheme: value for scheme in SCHEMES if (value := getattr(facts, scheme)) is not None}
+    if problems := Taxonomy.load().problems(list(labels.items())):
+        raise CaseError(f"{name}: {problems[0]}")
     if origin == "curated" and len(set(facts.issues)) < len(facts.issues):
         raise CaseError(f"{name}: issues names one of them twice")
     return Case(
@@ -298,7 +301,7 @@ def _parse(text: str, name: str, origin: Origin) -> Case:
         summary=summary,
         issues=tuple(facts.issues),
         relations=facts.relation,
-        labels=_labels(facts, name),
+        labels=labels,
         needs=tuple(facts.requires),
         known_bad=tuple(facts.known_bad),
         fixed_in=facts.fixed_in,
@@ -428,24 +431,6 @@ def _line_of(text: str, error: ValidationError) -> str:
     named = re.compile(rf"#\s*[\"']?{key}[\"']?\s*[.=]|#\s*\[tool\.embers\.{key}\]")
     lines = enumerate(text.split("\n"), start=1)
     return next((f"line {place}: " for place, line in lines if key and named.match(line)), "")
-
-
-def _labels(facts: _Facts, name: str) -> dict[str, str]:
-    taxonomy = Taxonomy.load()
-    labels: dict[str, str] = {}
-    for scheme in SCHEMES:
-        value = getattr(facts, scheme)
-        if value is None:
-            continue
-        if not taxonomy.applies(scheme, labels):
-            raise CaseError(f"{name}: {scheme} does not apply here (bug_type is {labels.get('bug_type')!r})")
-        parent = taxonomy.scheme(scheme).parent
-        try:
-            taxonomy.scheme(scheme).find(value, labels.get(parent[0]) if parent else None)
-        except TaxonomyError as error:
-            raise CaseError(f"{name}: {error}") from error
-        labels[scheme] = value
-    return labels
 
 
 def metadata_lines(entries: Mapping[str, object]) -> Iterator[str]:
