@@ -14,6 +14,7 @@ import pytest
 from helpers.fix_tests import ADDED, FILE, REPO, begin, clone, fixing  # noqa: F401 - fixtures
 from support import assert_clean_error, rows, run_embers
 from support import case_of as case_by_hand
+from torch_embers import resources
 from torch_embers.cases import bank, shipped_fix_tests
 from torch_embers.errors import InputError
 from torch_embers.fixtests import link, trial
@@ -392,7 +393,8 @@ def test_what_is_shipped_of_fix_tests_is_in_a_new_database_and_gives_way_to_what
     facts = tmp_path / "facts.csv"
     with one_test.read() as connection:
         shipped_fix_tests.write(connection, facts)
-    monkeypatch.setattr(shipped_fix_tests, "resources", SimpleNamespace(data_file=lambda _: facts))
+    home = SimpleNamespace(data_file=lambda _: facts, package_file=resources.package_file)
+    monkeypatch.setattr(shipped_fix_tests, "resources", home)
     other = Store(tmp_path / "other.duckdb")
     with other.writer("test", create=True) as writer, writer.transaction() as connection:
         shipped_fix_tests.load(connection)

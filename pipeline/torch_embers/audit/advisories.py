@@ -156,19 +156,15 @@ class Executed:
     verdicts: Mapping[str, Mapping[str, str]]
     deviations: tuple[Deviation, ...]
 
-    def with_verdict(self, *wanted: str) -> tuple[str, ...]:
-        """The releases with one of these verdicts."""
-        return tuple(release for release, row in self.verdicts.items() if row["verdict"] in wanted)
-
     @property
     def occurs(self) -> tuple[str, ...]:
         """The releases on which the case occurs."""
-        return self.with_verdict("occurs")
+        return tuple(release for release, row in self.verdicts.items() if row["verdict"] == "occurs")
 
     @property
     def untestable(self) -> tuple[str, ...]:
         """The releases that lack what the case needs: nothing ran there."""
-        return self.with_verdict("untestable")
+        return tuple(release for release, row in self.verdicts.items() if row["verdict"] == "untestable")
 
     @property
     def run(self) -> tuple[str, ...]:

@@ -215,7 +215,7 @@ def audit_texts(
         apart = {
             path
             for whole in wholes
-            if not any(_may_have_torch(path, read, refused) for path in whole)
+            if not any(path in refused or (path in read and read[path].imports_torch) for path in whole)
             for path in whole
         }
         index = _index({path: uses for path, uses in read.items() if path not in apart})
@@ -288,10 +288,6 @@ def write_baseline(done: Audited, path: Path) -> int:
     accepted = [one for one in done.ignored if not one.in_source and one.reason != OPTION]
     places += [(one.case, one.confidence, one.place) for one in accepted]
     return ignores.write_baseline(path, (ignores.key(*found, done.lines, path) for found in places))
-
-
-def _may_have_torch(path: Path, read: Mapping[Path, Uses], unread: Mapping[Path, str]) -> bool:
-    return path in unread or (path in read and read[path].imports_torch)
 
 
 def _reason(error: Exception) -> str:

@@ -10,7 +10,6 @@ where the text shows it. Words of facts:
   in a file that turns tensors into that format
 - ``-inf``, ``inf``: may hold it; ``added -inf``: by a sum, through which a gradient flows back (a fill and ``where``
   end it); ``triangular``: only on one side of the diagonal, as in a causal mask
-- ``zero or one``: a comparison, also as numbers, so that its logarithm may be minus infinity
 - ``tensor``, ``numpy``: made by torch, by NumPy; ``cuda``: moved there; ``module:NAME``: an object of torch.nn
 - ``given``: an argument that is not None; ``=1``, ``='mean'``, ``=torch.preserve_format``: a constant
 - ``mixed signs``: a list of constants with both in one pair; ``distinct``: no number twice
@@ -24,69 +23,53 @@ import ast
 import contextlib
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
+from torch_embers import toml_models
 from torch_embers.torch_names import INFINITY, OWN, ROOT, SIGNS, dotted, names_of, operator
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Facts = frozenset[str]
 NOTHING: Facts = frozenset()
-DTYPES = {
-    **{name: name for name in ("float16", "bfloat16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool")},
-    "half": "float16",
-    "float": "float32",
-    "double": "float64",
-    "byte": "uint8",
-    "int": "int32",
-    "long": "int64",
-    **dict.fromkeys(("complex32", "complex64", "complex128", "chalf", "cfloat", "cdouble"), "complex"),
-}
-"""Names of torch for a dtype, and methods that convert to it."""
 LAYOUTS = frozenset({"dense", "permuted images", "transposed", "expanded", "strided", "overlapping", "channels_last"})
 ADDED = frozenset({"added -inf"})
 INFINITE = frozenset({"-inf", "inf"}) | ADDED
-KINDS = frozenset(DTYPES.values())
-OPERATORS = {
-    **dict.fromkeys(("t", "transpose", "permute", "movedim", "moveaxis", "swapaxes", "swapdims"), "transposes"),
-    **dict.fromkeys(("adjoint", "T", "mT", "H", "mH"), "transposes"),
-    **dict.fromkeys(("expand", "expand_as", "broadcast_to"), "expands"),
-    **dict.fromkeys(("unsqueeze", "squeeze", "detach", "requires_grad", "data", "view", "view_as", "unbind"), "views"),
-    **dict.fromkeys(("narrow", "select", "chunk", "split"), "parts"),
-    **dict.fromkeys(("reshape", "flatten", "repeat", "repeat_interleave", "tile", "clone", "relu"), "copies"),
-    **dict.fromkeys(("dropout", "alpha_dropout", "index_select"), "copies"),
-    **dict.fromkeys(("abs", "neg", "sqrt", "sin", "cos", "tanh", "square", "mul", "add", "sub", "div"), "computes"),
-    **dict.fromkeys(("matmul", "mm", "bmm", "sum", "mean", "cumsum", "linear", "softmax", "log_softmax"), "computes"),
-    **dict.fromkeys(("sigmoid", "gelu", "silu", "exp", "clamp", "clip", "sort", "max", "min", "amax"), "computes"),
-    **dict.fromkeys(("amin", "gather", "masked_select", "index_add", "scatter_add"), "computes"),
-    **dict.fromkeys(("masked_fill", "index_fill", "where", "full", "full_like", "new_full"), "fills"),
-    **dict.fromkeys(("nan_to_num", "stack"), "fills"),
-    **dict.fromkeys(("isnan", "isinf", "isfinite", "logical_not", "eq", "ne", "lt", "gt", "le", "ge"), "compares"),
-    **dict.fromkeys(DTYPES, "converts"),
-}
-"""What operators do to the facts of their tensor: ``copies`` keeps numbers, ``computes`` the dtype."""
-MADE = (
-    "zeros",
-    "ones",
-    "empty",
-    "rand",
-    "randn",
-    "eye",
-    "normal",
-    "tensor",
-    "as_tensor",
-    "arange",
-    "linspace",
-    "randint",
-)
-LIKE = frozenset([*(f"{name}_like" for name in MADE), *(f"new_{name}" for name in MADE)])
-SINGLE = frozenset({"zeros", "ones", "empty", "rand", "randn", "eye", "linspace"})
-"""Made in single precision where no dtype is given."""
 TRAINS = re.compile(r"loss|Module|backward|requires_grad|Parameter|Distribution|log_prob|autograd|optim", re.IGNORECASE)
 """Names by which a file has to do with gradients; decoding and data have none."""
 COLUMNS_LAST = ["0", "3", "1", "2"]
 """`permute` with these axes makes a channels-last tensor of a dense one."""
+
+
+class _Words(toml_models.Entry):
+    """``data/call_facts.toml``: names of torch by what they do."""
+
+    dtypes: dict[str, tuple[str, ...]]
+    operators: dict[str, tuple[str, ...]]
+    makers: tuple[str, ...]
+    makers_of_single_precision: frozenset[str]
+
+    @cached_property
+    def dtype_of(self) -> dict[str, str]:
+        """Dtype of each name."""
+        return {name: dtype for dtype, names in self.dtypes.items() for name in names}
+
+    @cached_property
+    def does(self) -> dict[str, str]:
+        """What each operator does to the facts of its tensor."""
+        named = {name: does for does, names in self.operators.items() for name in names}
+        return named | dict.fromkeys(self.dtype_of, "converts")
+
+    @cached_property
+    def likes(self) -> frozenset[str]:
+        """Makers that take the dtype of a tensor."""
+        return frozenset([*(f"{name}_like" for name in self.makers), *(f"new_{name}" for name in self.makers)])
+
+
+WORDS = toml_models.load(_Words, "call_facts.toml")
+KINDS = frozenset(WORDS.dtypes)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,7 +119,7 @@ def _trains(tree: ast.Module) -> bool:
     return False
 
 
-class _Reader:
+class _Reader(ast.NodeVisitor):
     """Follows statements; ``known`` has the facts of names, ``self.x`` among them.
 
     ``given`` and ``returned`` have what an earlier reading found of the functions of the file: facts by place and name
@@ -161,45 +144,45 @@ class _Reader:
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
-            self._statement(statement)
+            self.visit(statement)
 
-    def _statement(self, node: ast.stmt) -> None:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            self._function(node)
-        elif isinstance(node, ast.ClassDef):
-            self._class(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            facts = self.facts(node.value) if node.value is not None else NOTHING
-            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                self._bind(target, facts)
-        elif isinstance(node, ast.AugAssign):
-            made = self._sign(node, node.op, node.target, node.value, "i")
-            self._bind(node.target, made)
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            self._with(node)
-        elif isinstance(node, ast.Return) and node.value is not None:
-            self.returns[self.function] = self.returns.get(self.function, NOTHING) | self.facts(node.value)
-        else:
-            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and self._sets_gradients(node.value):
-                self.untracked = int(self._turns_off(node.value))
-            self._other(node)
-
-    def _other(self, node: ast.stmt) -> None:
-        """Expressions of a statement first, then the statements in it, each of which may run or not."""
+    def generic_visit(self, node: ast.AST) -> Facts:
+        """Expressions first, then the statements in a statement, each of which may run or not."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
-                self.facts(child)
+                self.visit(child)
         if isinstance(node, ast.For | ast.AsyncFor):
             self._bind(node.target, NOTHING)
         self.depth += 1
         for inner in _blocks(node):
             self.body(inner)
         self.depth -= 1
+        return NOTHING
 
-    def _with(self, node: ast.With | ast.AsyncWith) -> None:
+    def visit_Assign(self, node: ast.Assign) -> None:
+        facts = self.visit(node.value)
+        for target in node.targets:
+            self._bind(target, facts)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        self._bind(node.target, self.visit(node.value) if node.value else NOTHING)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self._bind(node.target, self._sign(node, node.op, node.target, node.value, "i"))
+
+    def visit_Return(self, node: ast.Return) -> None:
+        if node.value is not None:
+            self.returns[self.function] = self.returns.get(self.function, NOTHING) | self.visit(node.value)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if isinstance(node.value, ast.Call) and self._sets_gradients(node.value):
+            self.untracked = int(self._turns_off(node.value))
+        self.visit(node.value)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
         off = 0
         for item in node.items:
-            self.facts(item.context_expr)
+            self.visit(item.context_expr)
             off += self._turns_off(item.context_expr)
             if item.optional_vars is not None:
                 self._bind(item.optional_vars, NOTHING)
@@ -207,6 +190,8 @@ class _Reader:
         self.untracked += off
         self.body(node.body)
         self.untracked = before
+
+    visit_AsyncWith = visit_With
 
     def _turns_off(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Call) and self._sets_gradients(node):
@@ -217,11 +202,11 @@ class _Reader:
     def _sets_gradients(self, node: ast.Call) -> bool:
         return "torch.set_grad_enabled" in dotted(node.func, self.names)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> Facts:
         before, depth, outer = self.known, self.depth, self.function
         self.known, self.depth = {**before, **self._arguments(node)}, 0
         if isinstance(node, ast.Lambda):
-            self.facts(node.body)
+            self.visit(node.body)
         else:
             self.function = node.name
             tracked = self.untracked
@@ -230,6 +215,9 @@ class _Reader:
             self.untracked = tracked
         fields = {name: facts for name, facts in self.known.items() if name.startswith("self.")}
         self.known, self.depth, self.function = {**before, **fields}, depth, outer
+        return NOTHING
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_FunctionDef
 
     def _arguments(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> dict[str, Facts]:
         """What the arguments of a function may be."""
@@ -248,7 +236,7 @@ class _Reader:
         named = [dotted(part, self.names) for part in ast.walk(node) if isinstance(part, ast.expr)] if node else []
         return frozenset({"tensor"}) if any("torch.Tensor" in meanings for meanings in named) else NOTHING
 
-    def _class(self, node: ast.ClassDef) -> None:
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
         """What ``__init__`` gives ``self`` holds in the other methods."""
         before = self.known
         self.known = {name: facts for name, facts in before.items() if not name.startswith("self.")}
@@ -262,7 +250,7 @@ class _Reader:
         elif isinstance(target, ast.Starred):
             self._bind(target.value, NOTHING)
         elif isinstance(target, ast.Subscript):
-            self.facts(target.slice)
+            self.visit(target.slice)
             if name := _name(target.value):
                 # finite numbers may be put wherever infinity was
                 filled = self.known.get(name, NOTHING) - (NOTHING if facts & INFINITE else INFINITE)
@@ -273,63 +261,39 @@ class _Reader:
 
     # ---- expressions
 
-    def facts(self, node: ast.expr) -> Facts:
-        """What the text shows of an expression; its calls are kept."""
-        read: dict[type[ast.expr], Callable[[Any], Facts | None]] = {
-            ast.Constant: self._constant,
-            ast.Name: self._named,
-            ast.Attribute: self._named,
-            ast.Call: self._call,
-            ast.BinOp: self._binary,
-            ast.UnaryOp: self._unary,
-            ast.Compare: self._compare,
-            ast.Subscript: self._item,
-            ast.Tuple: self._list,
-            ast.List: self._list,
-            ast.NamedExpr: self._walrus,
-            ast.IfExp: self._either,
-            ast.Lambda: self._function,
-            ast.ListComp: self._comprehension,
-            ast.SetComp: self._comprehension,
-            ast.GeneratorExp: self._comprehension,
-            ast.DictComp: self._comprehension,
-        }
-        if reader := read.get(type(node)):
-            return reader(node) or NOTHING
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.facts(child)
-        return NOTHING
-
-    def _constant(self, node: ast.Constant) -> Facts:
+    def visit_Constant(self, node: ast.Constant) -> Facts:
         return NOTHING if node.value is None else frozenset({f"={node.value!r}"})
 
-    def _binary(self, node: ast.BinOp) -> Facts:
+    def visit_BinOp(self, node: ast.BinOp) -> Facts:
         return self._sign(node, node.op, node.left, node.right)
 
-    def _walrus(self, node: ast.NamedExpr) -> Facts:
-        made = self.facts(node.value)
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> Facts:
+        made: Facts = self.visit(node.value)
         self._bind(node.target, made)
         return made
 
-    def _either(self, node: ast.IfExp) -> Facts:
-        self.facts(node.test)
-        return self.facts(node.body) | self.facts(node.orelse)
+    def visit_IfExp(self, node: ast.IfExp) -> Facts:
+        self.visit(node.test)
+        made: Facts = self.visit(node.body) | self.visit(node.orelse)
+        return made
 
-    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> None:
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Facts:
         """Its names are its own."""
         before = self.known
         self.known = dict(before)
         for part in node.generators:
-            self.facts(part.iter)
+            self.visit(part.iter)
             self._bind(part.target, NOTHING)
             for test in part.ifs:
-                self.facts(test)
+                self.visit(test)
         for value in (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,):
-            self.facts(value)
+            self.visit(value)
         self.known = before
+        return NOTHING
 
-    def _named(self, node: ast.Name | ast.Attribute) -> Facts:
+    visit_SetComp = visit_GeneratorExp = visit_DictComp = visit_ListComp
+
+    def visit_Name(self, node: ast.Name | ast.Attribute) -> Facts:
         if (name := _name(node)) in self.known:
             return self.known[name]
         for meaning in dotted(node, self.names):
@@ -339,30 +303,32 @@ class _Reader:
             if meaning == "torch.contiguous_format" and self.turns_channels_last:
                 return frozenset({f"={meaning}", "channels_last"})
             if head == ROOT:
-                return frozenset({DTYPES[last]} if last in DTYPES else {f"={meaning}"})
+                return frozenset({WORDS.dtype_of[last]} if last in WORDS.dtype_of else {f"={meaning}"})
         if isinstance(node, ast.Attribute):
-            owner = self.facts(node.value)
-            if OPERATORS.get(node.attr) == "transposes":
+            owner: Facts = self.visit(node.value)
+            if WORDS.does.get(node.attr) == "transposes":
                 return (owner - LAYOUTS) | {"transposed"}
             return owner if node.attr == "data" else NOTHING
         return NOTHING
 
-    def _unary(self, node: ast.UnaryOp) -> Facts:
-        inner = self.facts(node.operand)
+    visit_Attribute = visit_Name
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Facts:
+        inner: Facts = self.visit(node.operand)
         if isinstance(node.op, ast.USub):
             numbers = {f"=-{fact[1:]}" for fact in inner if fact.startswith("=")}
             return _flipped(frozenset(fact for fact in inner if not fact.startswith("=")) | numbers)
-        return inner & (KINDS | {"tensor", "numpy", "zero or one"})
+        return inner & (KINDS | {"tensor", "numpy"})
 
-    def _compare(self, node: ast.Compare) -> Facts:
+    def visit_Compare(self, node: ast.Compare) -> Facts:
         sides = [node.left, *node.comparators]
-        made = [self.facts(side) for side in sides]
+        made = [self.visit(side) for side in sides]
         for place, sign in enumerate(node.ops):
             self._keep_sign(node.lineno, sign, sides[place : place + 2], made[place : place + 2])
-        return frozenset({"bool", "zero or one"}) | (frozenset().union(*made) & {"tensor", "numpy"})
+        return frozenset({"bool"}) | (frozenset().union(*made) & {"tensor", "numpy"})
 
-    def _list(self, node: ast.Tuple | ast.List) -> Facts:
-        parts = [self.facts(part) for part in node.elts]
+    def visit_Tuple(self, node: ast.Tuple | ast.List) -> Facts:
+        parts = [self.visit(part) for part in node.elts]
         made = frozenset().union(*parts) & (INFINITE | KINDS)
         with contextlib.suppress(ValueError):
             value = ast.literal_eval(node)
@@ -374,8 +340,11 @@ class _Reader:
                 made |= {"bool"}
         return made
 
-    def _item(self, node: ast.Subscript) -> Facts:
-        owner, index = self.facts(node.value), self.facts(node.slice)
+    visit_List = visit_Tuple
+
+    def visit_Subscript(self, node: ast.Subscript) -> Facts:
+        owner: Facts = self.visit(node.value)
+        index = self.visit(node.slice)
         if isinstance(node.ctx, ast.Load):
             self._keep(node.lineno, "Tensor.__getitem__", [("0", owner), ("1", index)])
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -383,7 +352,7 @@ class _Reader:
         for part in slices:
             for end in (part.lower, part.upper, part.step):
                 if end is not None:
-                    self.facts(end)
+                    self.visit(end)
         kept = owner & (KINDS | INFINITE | {"tensor", "numpy", "cuda", "transposed", "triangular"})
         if "bool" in index:  # what a mask chooses is mostly what is finite
             kept -= INFINITE
@@ -394,7 +363,7 @@ class _Reader:
     def _sign(
         self, node: ast.BinOp | ast.AugAssign, sign: ast.operator, a: ast.expr, b: ast.expr, way: str = ""
     ) -> Facts:
-        left, right = self.facts(a), self.facts(b)
+        left, right = self.visit(a), self.visit(b)
         self._keep_sign(node.lineno, sign, (a, b), (left, right), way)
         return _arithmetic(sign, left, right)
 
@@ -413,18 +382,18 @@ class _Reader:
     def _keep(self, line: int, name: str, arguments: Sequence[tuple[str, Facts]]) -> None:
         self.found.append(Shown(line, name, tuple(arguments), tracked=not self.untracked))
 
-    def _call(self, node: ast.Call) -> Facts:
+    def visit_Call(self, node: ast.Call) -> Facts:
         names = sorted(dotted(node.func, self.names))
         positional = [part for part in node.args if not isinstance(part, ast.Starred)]
         starred = len(positional) < len(node.args)
-        nodes, given = list(positional), [self.facts(part) for part in node.args]
+        nodes, given = list(positional), [self.visit(part) for part in node.args]
         owner: Facts = NOTHING
         if not names and isinstance(node.func, ast.Attribute):
-            owner = self.facts(node.func.value)
+            owner = self.visit(node.func.value)
             nodes, given = [node.func.value, *nodes], [owner, *given]
         elif not names:
-            self.facts(node.func)
-        keywords = {word.arg or "**": self.facts(word.value) for word in node.keywords}
+            self.visit(node.func)
+        keywords = {word.arg or "**": self.visit(word.value) for word in node.keywords}
         arguments = [(str(place), facts) for place, facts in enumerate(given)] if not starred else [("0", owner)]
         arguments = [(place, facts | _is_given(part)) for (place, facts), part in zip(arguments, nodes, strict=False)]
         for word in node.keywords:
@@ -498,17 +467,17 @@ class _Reader:
 
 def _returned(node: ast.Call, op: str, first: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     """The facts of what an operator returns."""
-    kept = first & (KINDS | INFINITE | {"tensor", "cuda", "numpy", "triangular", "zero or one"})
-    does = OPERATORS.get(op, "")
+    kept = first & (KINDS | INFINITE | {"tensor", "cuda", "numpy", "triangular"})
+    does = WORDS.does.get(op, "")
     if does == "fills":
         made = _filled(op, kept, first & LAYOUTS, given, keywords) | (keywords.get("dtype", NOTHING) & KINDS)
     elif does == "computes":
         made = (keywords.get("dtype", NOTHING) & KINDS or kept & KINDS) | (kept & {"tensor", "cuda"})
     elif does == "compares":
-        made = frozenset({"tensor", "bool", "zero or one"})
+        made = frozenset({"tensor", "bool"})
     elif does:
         made = _viewed(node, op, kept, first & LAYOUTS)
-    elif op in MADE or op in LIKE:
+    elif op in WORDS.makers or op in WORDS.likes:
         made = _new(op, kept, given, keywords)
     else:
         made = _other(op, first, kept, given, keywords)
@@ -517,7 +486,7 @@ def _returned(node: ast.Call, op: str, first: Facts, given: Sequence[Facts], key
 
 def _viewed(node: ast.Call, op: str, kept: Facts, layout: Facts) -> Facts:
     """The same numbers in another form."""
-    does = OPERATORS[op]
+    does = WORDS.does[op]
     layout -= {"dense"} if does != "views" else NOTHING
     if does == "transposes":
         axes = [ast.unparse(part) for part in node.args[-4:]]
@@ -526,7 +495,7 @@ def _viewed(node: ast.Call, op: str, kept: Facts, layout: Facts) -> Facts:
         made = kept | {"channels_last" if op == "permute" and axes == COLUMNS_LAST else "transposed"}
         return made | {"permuted images"} if op == "permute" and len(axes) == len(COLUMNS_LAST) else made
     if does == "converts":
-        return (kept - KINDS) | (layout - {"overlapping"}) | {DTYPES[op]}
+        return (kept - KINDS) | (layout - {"overlapping"}) | {WORDS.dtype_of[op]}
     added = {"expands": {"expanded"}, "parts": {"strided"}}.get(does, NOTHING)
     return kept | (NOTHING if does == "copies" else layout) | added
 
@@ -551,8 +520,6 @@ def _other(op: str, first: Facts, kept: Facts, given: Sequence[Facts], keywords:
         "from_numpy": frozenset({"tensor"}),
         "triu": kept | {"triangular"},
         "tril": kept | {"triangular"},
-        "log": frozenset({"-inf", "tensor"}) if "zero or one" in first else NOTHING,
-        "generate_square_subsequent_mask": frozenset({"-inf", "triangular", "float32", "tensor"}),
     }
     return made.get(op, NOTHING)
 
@@ -601,14 +568,14 @@ def _triangular(given: Sequence[Facts]) -> Facts:
 
 def _new(op: str, kept: Facts, given: Sequence[Facts], keywords: Mapping[str, Facts]) -> Facts:
     dtype = keywords.get("dtype", NOTHING) & KINDS
-    made = frozenset({"tensor"} if op in LIKE or op == "as_tensor" else {"tensor", "dense"}) | dtype
+    made = frozenset({"tensor"} if op in WORDS.likes or op == "as_tensor" else {"tensor", "dense"}) | dtype
     made |= {"distinct"} if op == "arange" else NOTHING
     if op in ("tensor", "as_tensor"):
         made |= _infinite(given) | (ADDED if "requires_grad" in keywords else NOTHING)
         made |= frozenset().union(*given) & {"bool"} if not dtype else NOTHING
-    elif not dtype and op in LIKE:
+    elif not dtype and op in WORDS.likes:
         made |= kept & KINDS
-    elif not dtype and op in SINGLE and "**" not in keywords and "dtype" not in keywords:
+    elif not dtype and op in WORDS.makers_of_single_precision and "**" not in keywords and "dtype" not in keywords:
         made |= {"float32"}
     return made
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from torch_embers import console, sarif_output
+from torch_embers import sarif_output
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -304,10 +304,3 @@ def _state(finding: AuditFinding) -> dict[str, Any]:
 def _address(item: str) -> str:
     repo, _, number = item.partition("#")
     return f"https://github.com/{repo}/issues/{number}"
-
-
-def print_lines(done: Audited, *, possible: bool = False) -> None:
-    """Print the audit for people."""
-    out = console.stdout()
-    for line in lines(done, possible=possible):
-        out.print(console.plain(line))

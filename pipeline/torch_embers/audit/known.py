@@ -253,15 +253,11 @@ def _fixed_in(release: str, rows: Iterable[Mapping[str, str]]) -> str | None:
 
 def _standings() -> dict[tuple[str, int], Standing]:
     """State and disposition of the catalog's items."""
-    entries = [json.loads(line) for line in _lines(FILE_OF_ITEMS)]
+    entries = map(json.loads, resources.data_file(FILE_OF_ITEMS).read_text(encoding="utf-8").splitlines())
     is_open = {(entry["repo"], entry["number"]) for entry in entries if entry["state"] == "open"}
     closed = judgements.ask("SELECT item, answer FROM judgements WHERE question = 'disposition' ORDER BY day, reader")
     made: dict[tuple[str, int], Standing] = {(judgements.REPO, row["item"]): row["answer"] for row in closed}
     return made | dict.fromkeys(is_open, "open")
-
-
-def _lines(name: str) -> list[str]:
-    return resources.data_file(name).read_text(encoding="utf-8").splitlines()
 
 
 def _standing(case: Case, standings: Mapping[tuple[str, int], Standing]) -> Standing:

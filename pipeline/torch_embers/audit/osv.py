@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch_embers.audit.advisories import Advisories, Deviation, Executed
+    from torch_embers.audit.advisories import Advisories, Executed
 
 SCHEMA_VERSION = "1.7.5"
 PREFIX = "x_EMBERS-"
@@ -13,6 +13,7 @@ PREFIX = "x_EMBERS-"
 
 ``x_`` is for databases that are not registered, in the schema after 1.7.5.
 """
+_TORCH = {"ecosystem": "PyPI", "name": "torch", "purl": "pkg:pypi/torch"}
 CAUTION = "The case is a script of one's own that runs on a CPU. That it fails is not by itself a vulnerability."
 
 
@@ -32,36 +33,28 @@ def document(done: Executed, about: Advisories) -> dict[str, Any]:
         "related": [advisory.id, *advisory.aliases],
         "summary": advisory.summary,
         "details": f"{CAUTION} {advisory.relation} {advisory.upstream} {about.policy}",
-        "affected": [_affected(done)] if done.occurs else [],
+        "affected": [{"package": _TORCH, "versions": list(done.occurs)}] if done.occurs else [],
         "references": [
             *({"type": "ADVISORY", "url": address} for address in sources),
             *({"type": "REPORT", "url": address} for address in issues),
             {"type": "WEB", "url": advisory.upstream_source},
         ],
         "database_specific": {
-            "published": [_published(of) for of in done.deviations],
+            "published": [
+                {
+                    **of.published.model_dump(mode="json"),
+                    "end_is_a_version": not of.published.odd_end,
+                    "occurs_outside": list(of.unexpected),
+                    "absent_inside": list(of.missing),
+                }
+                for of in done.deviations
+            ],
             "status": advisory.status,
             "upstream": advisory.upstream,
             "case": advisory.case,
             "relation": advisory.relation,
             "verdicts": {release: _evidence(row) for release, row in done.verdicts.items()},
         },
-    }
-
-
-def _published(of: Deviation) -> dict[str, Any]:
-    return {
-        **of.published.model_dump(mode="json"),
-        "end_is_a_version": not of.published.odd_end,
-        "occurs_outside": list(of.unexpected),
-        "absent_inside": list(of.missing),
-    }
-
-
-def _affected(done: Executed) -> dict[str, Any]:
-    return {
-        "package": {"ecosystem": "PyPI", "name": "torch", "purl": "pkg:pypi/torch"},
-        "versions": list(done.occurs),
     }
 
 

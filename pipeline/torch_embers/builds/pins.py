@@ -8,7 +8,6 @@ A wheel that the user names as a file is not pinned: it may be built anew.
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -84,12 +83,10 @@ def read(folder: Path) -> dict[str, str]:
     Raises:
         BuildError: the file is damaged: without it nothing would be compared.
     """
-    with suppress(FileNotFoundError):
-        try:
-            pinned = json.loads((folder / FILE).read_text(encoding="utf-8"))
-            return {str(name): str(digest) for name, digest in pinned.items()}
-        except (ValueError, AttributeError) as error:
-            raise BuildError(
-                f"{folder / FILE} is damaged: mend or remove it (hashes of wheels are kept there)"
-            ) from error
-    return {}
+    try:
+        pinned = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        return {str(name): str(digest) for name, digest in pinned.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, AttributeError) as error:
+        raise BuildError(f"{folder / FILE} is damaged: mend or remove it (hashes of wheels are kept there)") from error

@@ -415,7 +415,7 @@ def machine_here() -> tuple[str, str]:
 
     The kernel's release is no part of them: it changes with each update, and runs keep it (``runs.kernel``).
     """
-    return platform.system(), _processor()
+    return platform.system(), processor_of(_cpuinfo()) or platform.processor() or platform.machine()
 
 
 def environment_of(build: Build, threads: int = 1) -> Mapping[str, object]:
@@ -470,17 +470,14 @@ def cpu_here(threads: int) -> Mapping[str, object]:
     The capability is that of the processor; a build that uses less of it is no other environment.
     """
     system, processor = machine_here()
-    flags: set[str] = set()
-    with suppress(OSError):
-        flags = set(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split())
+    flags = set(_cpuinfo().split())
     capability = next((name for name, asked in CAPABILITIES.items() if asked <= flags), None)
     own = {"system": system, "processor": processor, "capability": capability, "threads": threads}
     return {"device": "cpu", "device_name": None, "driver": None, **own}
 
 
-def _processor() -> str:
-    """Model of the processor of this machine."""
+def _cpuinfo() -> str:
+    """What Linux says of the processor; empty elsewhere."""
     with suppress(OSError):
-        if found := processor_of(Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")):
-            return found
-    return platform.processor() or platform.machine()
+        return Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    return ""

@@ -60,17 +60,13 @@ def read_folder(folder: Path) -> tuple[list[Case], list[str]]:
             continue
         try:
             case = load_file(path, "own")
-            _refuse_bad_fault(case)
+            # a case may do without a fault of its own, but not have one that says nothing about its check
+            if case.injects and (found := case_rules.breaches(case.code, case.name)):
+                raise CaseError(f"{case.name}: {found[0]}")
             cases.append(case)
         except CaseError as error:
             refused.append(f"{path}: {str(error).removeprefix(f'{path}: ').removeprefix(f'{path.stem}: ')}")
     return cases, refused
-
-
-def _refuse_bad_fault(case: Case) -> None:
-    """Raise CaseError where the injected fault of a case says nothing about its check; a case may do without one."""
-    if case.injects and (found := case_rules.breaches(case.code, case.name)):
-        raise CaseError(f"{case.name}: {found[0]}")
 
 
 def add_own(writer: Writer, cases: Sequence[Case]) -> None:

@@ -9,24 +9,31 @@ Source of the block's format: https://packaging.python.org/en/latest/specificati
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from torch_embers import resources
+from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.oracles.signature import Family, SignatureError, parse_family
-from torch_embers.taxonomy import Taxonomy, TaxonomyError
+from torch_embers.oracles.signature import Family, parse_family
+from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from pydantic import ValidationInfo
 
 FAULT = "EMBERS_PLANT"
 """Variable of the environment that asks a case to inject its fault: 1."""
@@ -38,57 +45,31 @@ Origin = Literal["curated", "fix_test", "report", "own"]
 Kind = Literal["bug", "timing", "advisory", "closing"]
 """What a shipped case is for: a bug of the catalog; a slow way beside a quick one, for `embers research perf`; the
 proof of a security advisory; the call of an issue that was closed with "cannot reproduce"."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
-ORACLES = ("self", "exception", "signal", "test")
 DEVICES = ("cpu", "cuda", "mps")
 SCHEMES = ("bug_type", "memory_type", "memory_subtype", "consequence")
-KEYS = frozenset(
-    {
-        "kind",
-        "issues",
-        "relation",
-        "requires",
-        "known_bad",
-        "fixed_in",
-        "signature",
-        "oracle",
-        "timeout",
-        "finalise",
-        "evidence",
-        *SCHEMES,
-    }
-)
 UNHASHED = ("kind", "issues", "relation", "known_bad", "fixed_in")
 """What does not decide a verdict: what a case is for, which items it belongs to, and what was measured."""
-RELATIONS = ("same", "sibling", "unknown")
-"""``unknown``: the report could not be read, so nobody could compare; it counts as no relation."""
-DEFAULT_TIMEOUT = 60.0
-LONGEST_TIMEOUT = 3_600.0
 LARGEST = 1 << 20
 """Bytes of a case: more is data, not a small repro."""
+LARGEST_BLOCK = 16 << 10
+"""Characters of a metadata block."""
+MOST_DOTS = 250
+"""In a line of it: tomllib takes time that grows with the square of the parts of a key."""
 UNCOVERED = "cases/uncovered.toml"
 
 BLOCK_START = "# /// script\n"
-_BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+_OPENING = re.compile(r"# /// ([a-zA-Z0-9-]+)")
+_CLOSING = "# ///"
 _ISSUE = re.compile(r"([\w.-]{1,100}/[\w.-]{1,100})#([1-9]\d{0,8})")
 _NEED = re.compile(
-    r"(?P<what>memory|torch|threads)(?P<sign>>=|==|<=|<|>)(?P<value>[\w.+]+)|package:(?P<package>[\w.-]+)"
+    rf"(?P<device>{'|'.join(DEVICES)})|package:(?P<package>[\w.-]+)|torch(?P<torch>[<>=!~].+)"
+    r"|memory>=(?P<memory>[0-9]{1,6}[GM]iB)|threads>=(?P<threads>[0-9]{1,6})"
 )
 _TOML_LINE = re.compile(r"line (\d{1,6})")
-_BYTES = re.compile(r"(\d{1,6})(GiB|MiB)")
 
 
 class CaseError(InputError):
     """A file is no case: its metadata or its code cannot be used."""
-
-
-class CaseKeyError(CaseError):
-    """A key of the metadata is wrong; the message gets the line of the key where it is caught."""
-
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
-        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +77,18 @@ class Need:
     """One thing that a case requires.
 
     Attributes:
+        text: as the case file has it.
         what: device, memory, torch, threads or package.
-        sign: comparison, empty for device and package.
-        value: device or package name, version, bytes or number of threads as text.
+        value: name of the device or package, specifier of versions, bytes or number of threads, as text.
     """
 
+    text: str
     what: str
-    sign: str
     value: str
 
     def __str__(self) -> str:
-        """The requirement as a case file has it."""
-        if self.what == "device":
-            return self.value
-        if self.what == "package":
-            return f"package:{self.value}"
-        shown = f"{int(self.value) / (1 << 30):g}GiB" if self.what == "memory" else self.value
-        return f"{self.what}{self.sign}{shown}"
+        """The requirement as the case file has it."""
+        return self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +146,113 @@ class Case:
         """Whether it has a fault to inject into what it observes; a case of a user's own may have none."""
         return FAULT in self.code
 
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """Packages it needs beside torch."""
-        return tuple(n.value for n in self.needs if n.what == "package")
-
     def runs_on_version(self, version: str) -> bool:
         """Whether its requirements on torch admit a version."""
-        own = Version(version.partition("+")[0])
-        wanted = [n for n in self.needs if n.what == "torch"]
-        return all(_compare(own, need.sign, Version(need.value)) for need in wanted)
+        wanted = [SpecifierSet(need.value) for need in self.needs if need.what == "torch"]
+        return all(one.contains(version, prereleases=True) for one in wanted)
+
+
+def _issue(text: object) -> tuple[str, int]:
+    match = _ISSUE.fullmatch(str(text))
+    if match is None:
+        raise ValueError(f"{text!r} is not of the form owner/name#123")
+    return match[1], int(match[2])
+
+
+def _need(text: object) -> Need:
+    match = _NEED.fullmatch(str(text))
+    if match is None:
+        raise ValueError(
+            f"{text!r} is none of {', '.join(DEVICES)}, memory>=16GiB, torch>=2.1, package:scipy, threads>=2"
+        )
+    what = str(match.lastgroup)
+    value = match[what]
+    if what == "torch":
+        value = str(SpecifierSet(value))
+    elif what == "memory":
+        value = str(int(value[:-3]) << (30 if value.endswith("GiB") else 20))
+    return Need(match[0], what, value)
+
+
+def _version(text: str) -> str:
+    return str(Version(text))
+
+
+def _signature(value: Any) -> tuple[tuple[str, ...], Family]:
+    family = parse_family(value)
+    return ((value,) if isinstance(value, str) else tuple(value)), family
+
+
+_Issue = Annotated[tuple[str, int], BeforeValidator(_issue)]
+_Version = Annotated[str, AfterValidator(_version)]
+
+
+class _Facts(BaseModel):
+    """The table ``[tool.embers]``; docs/cases.md says what each key means."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: Kind = "bug"
+    issues: list[_Issue] = Field(default_factory=list)
+    relation: dict[_Issue, Literal["same", "sibling", "unknown"]] = Field(default_factory=dict)
+    bug_type: str | None = None
+    memory_type: str | None = None
+    memory_subtype: str | None = None
+    consequence: str | None = None
+    requires: list[Annotated[Need, BeforeValidator(_need)]]
+    known_bad: list[_Version] = Field(default_factory=list)
+    fixed_in: _Version | None = None
+    signature: Annotated[Any, AfterValidator(_signature)]
+    oracle: Literal["self", "exception", "signal", "test"] = "self"
+    timeout: float = Field(60.0, gt=0, le=3_600)
+    finalise: bool = False
+    evidence: str = ""
+
+    @field_validator("relation", mode="before")
+    @classmethod
+    def _of_all(cls, value: object, info: ValidationInfo) -> object:
+        """One word stands for all items."""
+        named = (f"{repo}#{number}" for repo, number in info.data.get("issues", ()))
+        return dict.fromkeys(named, value) if isinstance(value, str) else value
+
+    @field_validator("relation")
+    @classmethod
+    def _of_issues(cls, value: Mapping[tuple[str, int], str], info: ValidationInfo) -> Mapping[tuple[str, int], str]:
+        if strange := [f"{repo}#{number}" for repo, number in value.keys() - set(info.data.get("issues", ()))]:
+            raise ValueError(f"it names {strange[0]!r}, which is none of its issues")
+        return value
+
+    @field_validator("requires")
+    @classmethod
+    def _device(cls, value: list[Need]) -> list[Need]:
+        if not any(need.what == "device" for need in value):
+            raise ValueError(f"it must name at least one of {', '.join(DEVICES)}")
+        return value
+
+    @field_validator("fixed_in")
+    @classmethod
+    def _after_the_bad(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and (later := [bad for bad in info.data.get("known_bad", ()) if Version(bad) >= Version(value)]):
+            raise ValueError(f"it is {value}, but known_bad has {later[0]}")
+        return value
+
+
+class _Tool(BaseModel):
+    embers: _Facts
+
+
+class _Block(BaseModel):
+    """A metadata block."""
+
+    dependencies: list[str]
+    tool: _Tool
+
+    @field_validator("dependencies")
+    @classmethod
+    def _torch(cls, value: list[str]) -> list[str]:
+        if "torch" not in [Requirement(one).name for one in value]:
+            raise ValueError('it must name "torch"')
+        return value
 
 
 def parse(text: str, name: str, origin: Origin = "curated") -> Case:
@@ -197,63 +270,48 @@ def parse(text: str, name: str, origin: Origin = "curated") -> Case:
         raise CaseError(f"{name}: {len(text):,} characters are no small repro, at most {LARGEST:,} are taken")
     try:
         return _parse(text, name, origin)
-    except CaseKeyError as error:
-        raise CaseError(f"{name}: {_line_of(text, error.key)}{error}") from error
+    except ValidationError as error:
+        raise CaseError(f"{name}: {_line_of(text, error)}{toml_models.wrong(error)}") from error
+    except (RecursionError, MemoryError) as error:
+        raise CaseError(f"{name}: nested too deeply") from error
 
 
 def _parse(text: str, name: str, origin: Origin) -> Case:
     meta = _metadata(text, name)
-    tree = _tree(text, name)
-    if "torch" not in [re.split(r"[ <>=!~\[;]", d)[0] for d in _texts(meta, "dependencies", name)]:
-        raise CaseError(f'{name}: dependencies must name "torch"')
-    tool = meta.get("tool")
-    embers = tool.get("embers") if isinstance(tool, dict) else None
-    if not isinstance(embers, dict):
-        raise CaseError(f"{name}: the metadata has no [tool.embers] table")
-    if unknown := sorted(set(embers) - KEYS):
-        known = ", ".join(sorted(KEYS))
-        raise CaseKeyError(unknown[0], f"unknown key {unknown[0]!r} in [tool.embers]; known are {known}")
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise CaseError(f"{name}: line {error.lineno}: {error.msg}") from error
+    except ValueError as error:
+        raise CaseError(f"{name}: not Python: {error}") from error
+    facts = _Block.model_validate(meta).tool.embers
     summary = (ast.get_docstring(tree) or "").strip()
     if not summary:
         raise CaseError(f"{name}: no docstring: one paragraph must say what is done, what should happen, what happens")
-    oracle = embers.get("oracle", "self")
-    if oracle not in ORACLES:
-        raise CaseError(f"{name}: oracle {oracle!r} is none of {', '.join(ORACLES)}")
-    kind = embers.get("kind", "bug")
-    if kind not in KINDS:
-        raise CaseKeyError("kind", f"kind {kind!r} is none of {', '.join(KINDS)}")
-    declared = _signature(embers, name)
-    issues = _issues(embers, name)
-    if origin == "curated" and len(set(issues)) < len(issues):
+    labels = {scheme: value for scheme in SCHEMES if (value := getattr(facts, scheme)) is not None}
+    if problems := Taxonomy.load().problems(list(labels.items())):
+        raise CaseError(f"{name}: {problems[0]}")
+    if origin == "curated" and len(set(facts.issues)) < len(facts.issues):
         raise CaseError(f"{name}: issues names one of them twice")
-    known_bad = tuple(_version(v, name) for v in _texts(embers, "known_bad", name))
-    fixed_in = _version(_text(embers, "fixed_in", name), name) if "fixed_in" in embers else None
-    if fixed_in and (later := [v for v in known_bad if Version(v) >= Version(fixed_in)]):
-        raise CaseError(f"{name}: fixed_in {fixed_in}, but known_bad has {later[0]}")
-    if not isinstance(embers.get("finalise", False), bool):
-        raise CaseError(f"{name}: finalise must be true or false")
-    case = Case(
+    return Case(
         name=name,
-        kind=kind,
+        kind=facts.kind,
         origin=origin,
         code=text,
         summary=summary,
-        issues=issues,
-        relations=_relations(embers, issues),
-        labels=_labels(embers, name),
-        needs=tuple(_need(text, name) for text in _texts(embers, "requires", name)),
-        known_bad=known_bad,
-        fixed_in=fixed_in,
-        signature_texts=declared[0],
-        signature=declared[1],
-        oracle=oracle,
-        timeout=_timeout(embers, name),
-        finalise=embers.get("finalise", False) is True,
+        issues=tuple(facts.issues),
+        relations=facts.relation,
+        labels=labels,
+        needs=tuple(facts.requires),
+        known_bad=tuple(facts.known_bad),
+        fixed_in=facts.fixed_in,
+        signature_texts=facts.signature[0],
+        signature=facts.signature[1],
+        oracle=facts.oracle,
+        timeout=facts.timeout,
+        finalise=facts.finalise,
         hash=case_hash(text, tree, meta, origin),
     )
-    if not any(need.what == "device" for need in case.needs):
-        raise CaseError(f"{name}: requires must name at least one of {', '.join(DEVICES)}")
-    return case
 
 
 def case_hash(text: str, tree: ast.Module, meta: Mapping[str, Any], origin: Origin) -> str:
@@ -334,176 +392,60 @@ def _folder() -> Path:
 
 
 def _metadata(text: str, name: str) -> dict[str, Any]:
-    blocks = [m for m in _BLOCK.finditer(text) if m["type"] == "script"]
+    blocks = list(_blocks(text))
     if len(blocks) != 1:
-        what = "no" if not blocks else f"{len(blocks)}"
+        what = len(blocks) or "no"
         raise CaseError(f"{name}: {what} metadata block: exactly one `# /// script` ... `# ///` is needed (PEP 723)")
-    lines = blocks[0]["content"].splitlines(keepends=True)
-    content = "".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
+    [(first, lines)] = blocks
+    content = "".join(f"{line[2:]}\n" for line in lines)
+    if len(content) > LARGEST_BLOCK:
+        raise CaseError(f"{name}: metadata block: {len(content):,} characters, at most {LARGEST_BLOCK:,} are taken")
+    if (most := max(line.count(".") for line in lines)) > MOST_DOTS:
+        raise CaseError(f"{name}: metadata block: {most:,} dots in one line, at most {MOST_DOTS} are taken")
     try:
         return tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
-        first = text.count("\n", 0, blocks[0].start()) + 1
+    except ValueError as error:
         said = _TOML_LINE.sub(lambda match: f"line {first + int(match[1])}", str(error))
         raise CaseError(f"{name}: metadata block: {said}") from error
-    except RecursionError as error:
-        raise CaseError(f"{name}: metadata block: nested too deeply") from error
 
 
-def _tree(text: str, name: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except SyntaxError as error:
-        raise CaseError(f"{name}: line {error.lineno}: {error.msg}") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise CaseError(f"{name}: not Python: {error}") from error
+def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
+    """The blocks of the type ``script``, each with the line of its opening, from 1.
+
+    A block ends at the last closing line among the comments that follow without a gap, so these hold one block at most.
+    """
+    place = 1
+    for _, run in groupby(text.split("\n"), key=lambda line: line == "#" or line.startswith("# ")):
+        lines = list(run)
+        first = next((at for at, line in enumerate(lines) if _OPENING.fullmatch(line)), len(lines))
+        last = max((at for at, line in enumerate(lines) if line == _CLOSING), default=0)
+        if last > first + 1 and lines[first] == BLOCK_START.rstrip():
+            yield place + first, lines[first + 1 : last]
+        place += len(lines)
 
 
-def _text(table: Mapping[str, Any], key: str, name: str) -> str:
-    text = table.get(key, "")
-    if not isinstance(text, str):
-        raise CaseError(f"{name}: {key} must be a text")
-    return text
-
-
-def _texts(table: Mapping[str, Any], key: str, name: str) -> list[str]:
-    texts = table.get(key, [])
-    if not isinstance(texts, list) or not all(isinstance(part, str) for part in texts):
-        raise CaseError(f"{name}: {key} must be a list of texts")
-    return texts
-
-
-def _issues(table: Mapping[str, Any], name: str) -> tuple[tuple[str, int], ...]:
-    issues = []
-    for text in _texts(table, "issues", name):
-        match = _ISSUE.fullmatch(text)
-        if match is None:
-            raise CaseError(f"{name}: issue {text!r} is not of the form owner/name#123")
-        issues.append((match[1], int(match[2])))
-    return tuple(issues)
-
-
-def _relations(table: Mapping[str, Any], issues: tuple[tuple[str, int], ...]) -> dict[tuple[str, int], str]:
-    """How closely the case shows each of its items: one word for all, or a table by item."""
-    value = table.get("relation", {})
-    by_item = dict.fromkeys((f"{repo}#{number}" for repo, number in issues), value) if isinstance(value, str) else value
-    if not isinstance(by_item, dict):
-        raise CaseKeyError("relation", "relation must be a word or a table by item")
-    relations = {}
-    for text, relation in by_item.items():
-        match = _ISSUE.fullmatch(text)
-        if match is None or (match[1], int(match[2])) not in issues:
-            raise CaseKeyError("relation", f"relation names {text!r}, which is none of its issues")
-        if relation not in RELATIONS:
-            raise CaseKeyError("relation", f"relation {relation!r} to {text} is none of {', '.join(RELATIONS)}")
-        relations[match[1], int(match[2])] = relation
-    return relations
-
-
-def _line_of(text: str, key: str) -> str:
-    """The line of a key of the metadata, for a message; empty where it does not begin one."""
-    named = re.compile(rf"#\s*[\"']?{re.escape(key)}[\"']?\s*[.=]|#\s*\[tool\.embers\.{re.escape(key)}\]")
+def _line_of(text: str, error: ValidationError) -> str:
+    """The line of the key of ``[tool.embers]`` that an error is about; empty where no line begins with it."""
+    way = error.errors(include_url=False)[0]["loc"]
+    key = re.escape(str(way[2])) if len(way) > 2 else ""
+    named = re.compile(rf"#\s*[\"']?{key}[\"']?\s*[.=]|#\s*\[tool\.embers\.{key}\]")
     lines = enumerate(text.split("\n"), start=1)
-    return next((f"line {place}: " for place, line in lines if named.match(line)), "")
-
-
-def _labels(table: Mapping[str, Any], name: str) -> dict[str, str]:
-    taxonomy = Taxonomy.load()
-    labels: dict[str, str] = {}
-    for scheme in SCHEMES:
-        value = table.get(scheme)
-        if value is None:
-            continue
-        if not taxonomy.applies(scheme, labels):
-            raise CaseError(f"{name}: {scheme} does not apply here (bug_type is {labels.get('bug_type')!r})")
-        parent = taxonomy.scheme(scheme).parent
-        try:
-            taxonomy.scheme(scheme).find(str(value), labels.get(parent[0]) if parent else None)
-        except TaxonomyError as error:
-            raise CaseError(f"{name}: {error}") from error
-        labels[scheme] = str(value)
-    return labels
-
-
-def _need(text: str, name: str) -> Need:
-    if text in DEVICES:
-        return Need("device", "", text)
-    match = _NEED.fullmatch(text)
-    if match is None:
-        raise CaseError(
-            f"{name}: requirement {text!r} is none of "
-            "cpu, cuda, mps, memory>=16GiB, torch>=2.1, package:scipy, threads>=2"
-        )
-    if match["package"]:
-        return Need("package", "", match["package"])
-    what, sign, value = match["what"], match["sign"], match["value"]
-    if what == "torch":
-        return Need(what, sign, _version(value, name))
-    if sign != ">=":
-        raise CaseError(f"{name}: requirement {text!r}: only >= has a meaning for {what}")
-    if what == "threads" and re.fullmatch(r"[0-9]{1,6}", value):
-        return Need(what, sign, value)
-    size = _BYTES.fullmatch(value)
-    if what == "memory" and size:
-        return Need(what, sign, str(int(size[1]) << (30 if size[2] == "GiB" else 20)))
-    raise CaseError(f"{name}: requirement {text!r}: {value!r} is no amount")
-
-
-def _version(text: object, name: str) -> str:
-    try:
-        return str(Version(str(text)))
-    except InvalidVersion as error:
-        raise CaseError(f"{name}: {text!r} is no version") from error
-
-
-def _compare(own: Version, sign: str, other: Version) -> bool:
-    return {">=": own >= other, "==": own == other, "<=": own <= other, "<": own < other, ">": own > other}[sign]
-
-
-def _signature(table: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], Family]:
-    value = table.get("signature", "")
-    try:
-        family = parse_family(value)
-    except (SignatureError, TypeError) as error:
-        raise CaseError(f"{name}: signature: {error}") from error
-    return ((value,) if isinstance(value, str) else tuple(value)), family
-
-
-def _timeout(table: Mapping[str, Any], name: str) -> float:
-    value = table.get("timeout", DEFAULT_TIMEOUT)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= LONGEST_TIMEOUT:
-        raise CaseError(f"{name}: timeout must be between 0 and {LONGEST_TIMEOUT:g} seconds")
-    return float(value)
+    return next((f"line {place}: " for place, line in lines if key and named.match(line)), "")
 
 
 def metadata_lines(entries: Mapping[str, object]) -> Iterator[str]:
     """Lines of a metadata block for ``[tool.embers]`` with these entries (texts, numbers, booleans, lists, tables)."""
-    yield "# /// script"
+    yield BLOCK_START.rstrip()
     yield '# dependencies = ["torch"]'
     yield "# [tool.embers]"
     for key, value in entries.items():
         yield f"# {key} = {_toml(value)}"
-    yield "# ///"
+    yield _CLOSING
 
 
 def _toml(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(part) for part in value) + "]"
+    """A value as TOML, which has the texts of JSON but for the character 7F and lone surrogates."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_toml(key)} = {_toml(part)}" for key, part in value.items()) + "}"
-    return '"' + "".join(map(_escaped, str(value))) + '"'
-
-
-def _escaped(character: str) -> str:
-    """A character within a TOML text; a lone surrogate, which TOML cannot hold, becomes a question mark."""
-    if character in '"\\':
-        return "\\" + character
-    if 0xD800 <= ord(character) < 0xE000:
-        return "?"
-    if character.isprintable():
-        return character
-    return f"\\u{ord(character):04x}" if ord(character) <= 0xFFFF else f"\\U{ord(character):08x}"
+    text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return text.encode("utf-8", "replace").decode("utf-8")

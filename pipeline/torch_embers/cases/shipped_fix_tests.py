@@ -7,27 +7,17 @@ code and no message. What a user's own clone and runs say of a commit goes befor
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import duckdb
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.settings import DEFAULT_REPO
-from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    import duckdb
-
 FILE = "fix_test_facts.csv"
-SHIPPED = "shipped"
-_TEST = ("commit_sha", "committed_at", "pull_number", "path", "owner", "test", "change", "status", "reason", "name")
-_RELEASE = ("first_release", "first_release_by", "later", "rules")
-_CLASS = ("name", "class", "validated_before", "validated_after", "variants", "variants_run", "rules")
-_LISTS = ("failed", "passed", "unusable", "unusable_because")
-_DECIDED = "2000-01-01"
-"""Nobody noted when."""
 
 
 def write(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
@@ -36,21 +26,11 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    found = connection.execute(resources.package_file("cases", "write_fix_tests.sql").read_text(encoding="utf-8"))
+    found = connection.execute(_query("write_fix_tests.sql"))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([column[0] for column in found.description or ()])
         writer.writerows(found.fetchall())
-
-
-def facts() -> Iterator[dict[str, str]]:
-    """The shipped facts as text, lists with spaces between.
-
-    Raises:
-        InputError: the file is missing.
-    """
-    with resources.data_file(FILE).open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
 
 
 def load(connection: duckdb.DuckDBPyConnection) -> None:
@@ -62,37 +42,17 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     Raises:
         InputError: the file is missing or malformed.
     """
-    for table in ("fix_tests", "fix_test_classes"):
-        connection.execute(f"DELETE FROM {table} WHERE provenance = ?", [SHIPPED])
-    commits, names = (
-        {value for (value,) in connection.execute(query, asked).fetchall()}
-        for query, asked in (
-            ("SELECT DISTINCT commit_sha FROM fix_tests WHERE repo = ?", [DEFAULT_REPO]),
-            ("SELECT name FROM fix_test_classes", []),
-        )
-    )
+    path = str(resources.data_file(FILE))
     try:
-        found = list(facts())
-        tests = [_test(row) for row in found if row["commit_sha"] not in commits]
-        classes = [_class(row) for row in found if row["class"] and row["name"] not in names]
-    except (KeyError, ValueError, AttributeError) as error:
-        raise InputError(f"data/{FILE}: {error!r}; `python tools/fix_test_facts.py` writes it anew") from error
-    rows.append(connection, "fix_tests", tests)
-    rows.append(connection, "fix_test_classes", classes)
+        with duckdb.connect() as reader:  # the connection to a database of embers opens no other file
+            facts = reader.sql("FROM read_csv($path, header = true, all_varchar = true)", params={"path": path})
+            connection.register("shipped_facts", facts.to_arrow_table())
+        connection.execute(_query("load_fix_tests.sql"))
+        connection.unregister("shipped_facts")
+    except duckdb.Error as error:
+        told = str(error).splitlines()[0]
+        raise InputError(f"data/{FILE}: {told}; `python tools/fix_test_facts.py` writes it anew") from error
 
 
-def _test(row: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {column: row[column] or None for column in (*_TEST, *_RELEASE)}
-    lists = {column: row[column].split() for column in ("issues", "same")}
-    number = int(row["pull_number"]) if row["pull_number"] else None
-    shared = {"repo": DEFAULT_REPO, "decided_at": _DECIDED, "provenance": SHIPPED}
-    return found | lists | shared | {"pull_number": number, "committed_at": row["committed_at"].rstrip("Z") or None}
-
-
-def _class(row: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {column: row[column] or None for column in _CLASS}
-    lists = {column: row[column].split() for column in _LISTS}
-    numbers = {column: int(row[column]) if row[column] else None for column in ("variants", "variants_run")}
-    fails = {"true": True, "false": False}.get(row["fails_on_newest"].lower())
-    shared = {"decided_at": _DECIDED, "provenance": SHIPPED, "reason": row["class_reason"] or None}
-    return found | lists | numbers | shared | {"fails_on_newest": fails}
+def _query(name: str) -> str:
+    return resources.package_file("cases", name).read_text(encoding="utf-8")

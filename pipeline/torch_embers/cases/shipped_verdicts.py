@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import datetime
+import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import duckdb
 
 from torch_embers import resources
 from torch_embers.builds.registry import environment_key
@@ -19,11 +21,7 @@ from torch_embers.builds.releases import commit_of
 from torch_embers.cases import case as cases
 from torch_embers.errors import InputError
 from torch_embers.escaping import unguarded
-from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.store import rows
-
-if TYPE_CHECKING:
-    import duckdb
 
 Line = dict[str, str]
 FILE = ("results", "verdicts.csv")
@@ -34,12 +32,9 @@ COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
 COUNTS = ("k", "n", "control_k", "control_n")
 ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
 """All verdicts. Of several the first of these decides."""
-WITH_RATE = ("absent", "not_seen", "control_failed")
 DECIDED = ("occurs", "absent")
 """Verdicts that say whether the bug is there."""
 PROVENANCE = "shipped"
-CONDITIONS = {"profile": "reviewed", "batch": 0, "signature": None, "provenance": PROVENANCE}
-"""What the file does not say of its verdicts: all its cases were written by hand."""
 PLATFORM, THREADS = "linux-x86_64", 1
 """Where they were reached."""
 
@@ -157,52 +152,27 @@ def load(connection: duckdb.DuckDBPyConnection) -> int:
         InputError: the file is missing or malformed.
     """
     used = matrix()
+    query = resources.package_file("cases", "load_verdicts.sql").read_text(encoding="utf-8")
     try:
         places = {line["environment"]: environment_row(line["environment"]) for line in used}
+        lines = [line | {"place": places[line["environment"]]["environment"]} for line in used]
         miss = resources.load_toml("verdicts.toml")["runs"]["miss"]
-        verdicts = [_verdict(line, places[line["environment"]]["environment"], miss) for line in used]
-    except (KeyError, ValueError, TypeError) as error:
+        connection.execute(query, {"miss": miss, "lines": json.dumps(lines)})
+    except (KeyError, ValueError, TypeError, duckdb.Error) as error:
         raise InputError(f"analysis/{'/'.join(FILE)}: {error!r}; take this file from the release again") from error
-    if _stored(connection, verdicts):
+    stored = "(FROM verdicts WHERE provenance = 'shipped')"
+    differ = f"FROM (FROM shipped_now EXCEPT {stored}) UNION ALL BY NAME FROM ({stored} EXCEPT FROM shipped_now)"
+    if not connection.execute(f"{differ} LIMIT 1").fetchall():
         return 0
-    connection.execute("DELETE FROM verdicts WHERE provenance = ?", [PROVENANCE])
-    rows.append(connection, "verdicts", verdicts)
-    newest = max(row["decided_at"] for row in verdicts) if verdicts else ""
+    connection.execute("DELETE FROM verdicts WHERE provenance = 'shipped'")
+    connection.execute("INSERT INTO verdicts BY NAME FROM shipped_now")
+    newest = max((line["day"] for line in used), default="")
     releases = sorted({build for line in used for build in (line["build"], line["control_build"]) if build})
     rows.replace(connection, "builds", ("build",), [_build(release) | {"seen_at": newest} for release in releases])
     rows.replace(
         connection, "environments", ("environment",), [place | {"seen_at": newest} for place in places.values()]
     )
-    return sum(row["verdict"] != "untestable" for row in verdicts)
-
-
-def _stored(connection: duckdb.DuckDBPyConnection, verdicts: list[dict[str, Any]]) -> bool:
-    """Whether the database holds exactly these shipped verdicts."""
-    known = connection.execute("FROM verdicts WHERE provenance = ?", [PROVENANCE])
-    names = [column[0] for column in known.description or ()]
-    return set(known.fetchall()) == {
-        tuple(datetime.fromisoformat(row[name]) if name == "decided_at" else row.get(name) for name in names)
-        for row in verdicts
-    }
-
-
-def _verdict(line: Line, environment: str, miss: float) -> dict[str, Any]:
-    k, n, control_k, control_n = (int(line[name]) for name in COUNTS)
-    has_rate = line["verdict"] in WITH_RATE and line["control"] != "injected"
-    return {
-        **{name: line[name] for name in ("case_hash", "build", "verdict", "control")},
-        **CONDITIONS,
-        "k": k,
-        "n": n,
-        "control_k": control_k,
-        "control_n": control_n,
-        "environment": environment,
-        "flaky": 0 < k < n,
-        "detectable_rate": detectable_rate(n, miss) if has_rate else None,
-        "control_build": line["control_build"] or None,
-        "detail": line["seen"],
-        "decided_at": datetime.fromisoformat(line["day"]).isoformat(),
-    }
+    return sum(line["verdict"] != "untestable" for line in used)
 
 
 def _build(release: str) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def audit(
     ] = None,
 ) -> None:
     """Tell which known bugs your code can meet, without running it."""
+    from torch_embers import console
     from torch_embers.audit import audit_code, formats, ignores
 
     if python and (package := next((name for name in targets or () if not Path(name).exists()), None)):
@@ -53,7 +54,7 @@ def audit(
         typer.echo(f"{audit_code.write_baseline(done, write_baseline)} places written to {write_baseline}")
         return
     if form == "text":
-        formats.print_lines(done, possible=possible)
+        console.print_lines(formats.lines(done, possible=possible))
     else:
         print_json({"json": formats.rows, "sarif": formats.sarif, "vex": formats.vex}[form](done))
     if fail_on != "never" and audit_code.reaches(done, fail_on):

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from torch_embers.dataset import encode, table_definitions
+import pyarrow as pa
+
+from torch_embers.dataset import table_definitions
 from torch_embers.settings import DEFAULT_REPO, project_of
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
-
-    import pyarrow as pa
 
     from torch_embers.dataset.collect import Content
     from torch_embers.dataset.table_definitions import PublishedTable
@@ -36,16 +36,16 @@ ABSTRACT_OF_OTHERS = (
     "Facts about issues and pull requests of {}, labels by a taxonomy of data-path bugs, and links to fixes."
 )
 LICENCE = {"name": "Apache-2.0", "title": "Apache License 2.0", "path": "https://www.apache.org/licenses/LICENSE-2.0"}
-CROISSANT_TYPES = {
-    "boolean": "sc:Boolean",
-    "integer": "sc:Integer",
-    "number": "sc:Float",
-    "datetime": "sc:DateTime",
-    "date": "sc:Date",
-    "array": "sc:Text",
-    "string": "sc:Text",
-}
-"""Data types of Croissant by the names of Frictionless Data; lists hold texts."""
+TYPES = (
+    (pa.types.is_boolean, "boolean", "sc:Boolean"),
+    (pa.types.is_integer, "integer", "sc:Integer"),
+    (pa.types.is_floating, "number", "sc:Float"),
+    (pa.types.is_timestamp, "datetime", "sc:DateTime"),
+    (pa.types.is_date, "date", "sc:Date"),
+    (pa.types.is_list, "array", "sc:Text"),
+    (pa.types.is_string, "string", "sc:Text"),
+)
+"""Types of columns by the names that Frictionless Data and Croissant have for them; lists hold texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _resource(table: PublishedTable, rows: pa.Table, body: bytes) -> dict[str, A
 
 
 def _column(table: PublishedTable, field: pa.Field, rows: pa.Table) -> dict[str, Any]:
-    kind = encode.type_name(field.type)
+    kind, _ = _type(field)
     made: dict[str, Any] = {"name": field.name, "type": kind, "description": table.columns[field.name]}
     if kind == "boolean":
         made |= {"trueValues": ["true"], "falseValues": ["false"]}
@@ -191,13 +191,13 @@ def _records(table: PublishedTable, rows: pa.Table) -> dict[str, Any]:
 
 
 def _field(table: PublishedTable, field: pa.Field) -> dict[str, Any]:
-    kind = encode.type_name(field.type)
+    kind, word = _type(field)
     made: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{table.name}/{field.name}",
         "name": field.name,
         "description": table.columns[field.name],
-        "dataType": CROISSANT_TYPES[kind],
+        "dataType": word,
         "source": {"fileObject": {"@id": _parquet(table)}, "extract": {"column": field.name}},
     }
     if kind == "array":
@@ -205,6 +205,10 @@ def _field(table: PublishedTable, field: pa.Field) -> dict[str, Any]:
     if other := table.refers.get(field.name):
         made["references"] = {"field": {"@id": f"{other}/{field.name}"}}
     return made
+
+
+def _type(field: pa.Field) -> tuple[str, str]:
+    return next((name, word) for fits, name, word in TYPES if fits(field.type))
 
 
 def _has_key(table: PublishedTable, rows: pa.Table) -> bool:

@@ -19,22 +19,6 @@ from torch_embers.escaping import csv_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TYPES = (
-    (pa.types.is_boolean, "boolean"),
-    (pa.types.is_integer, "integer"),
-    (pa.types.is_floating, "number"),
-    (pa.types.is_timestamp, "datetime"),
-    (pa.types.is_date, "date"),
-    (pa.types.is_list, "array"),
-    (pa.types.is_string, "string"),
-)
-"""Types of columns by the name that Frictionless Data has for them."""
-
-
-def type_name(kind: pa.DataType) -> str:
-    """The type of a column in the words of Frictionless Data."""
-    return next(name for fits, name in TYPES if fits(kind))
-
 
 def to_csv(rows: pa.Table) -> bytes:
     """CSV with a heading: UTF-8, lines end in LF, times in ISO 8601 (UTC), lists as JSON, nothing for NULL."""
