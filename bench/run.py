@@ -130,7 +130,7 @@ def machine() -> dict[str, Any]:
 
 
 def table(rows: Sequence[Mapping[str, Any]], order: Sequence[Spec]) -> str:
-    """The table of RESULTS.md, measures in the order of bench.toml, and below it what each compares."""
+    """The table of RESULTS.md, measures in the order of bench.toml, and below it when each was made."""
     by_name = {row["measure"]: row for row in rows}
     known = [(spec, by_name[spec.name]) for spec in order if spec.name in by_name]
     lines = ["| measure | what | embers, s | beside | its s | ratio |", "|---|---|---:|---|---:|---:|"]
@@ -147,18 +147,25 @@ def table(rows: Sequence[Mapping[str, Any]], order: Sequence[Spec]) -> str:
                     f"{ratio:,.2f}",
                 )
                 lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join([*lines, "", *(described(spec, row) for spec, row in known)])
+    by_machine: dict[str, list[str]] = {}
+    for spec, row in known:
+        by_machine.setdefault(machine_of(row["machine"]), []).append(described(spec, row))
+    return "\n".join([*lines, *(text for name, own in by_machine.items() for text in ("", f"On {name}:", "", *own))])
+
+
+def machine_of(facts: Mapping[str, Any]) -> str:
+    """A machine in one line."""
+    versions = ", ".join(f"{name} {facts[name]}" for name in ("python", "torch", "duckdb"))
+    return f"{facts['cores']} cores ({facts['processor']}), {facts['memory_gib']} GiB, {facts['system']}; {versions}"
 
 
 def described(spec: Spec, row: Mapping[str, Any]) -> str:
-    """What a measure compares, when and where it was made, and what is missing."""
-    facts, load = row["machine"], row["load"]
-    rounds = f"{row['statistic']} of {row['repeats']} rounds, {row['warm_up']} before them not counted"
-    machine = f"{facts['cores']} cores ({facts['processor']}), {facts['memory_gib']} GiB, {facts['system']}"
-    versions = ", ".join(f"{name} {facts[name]}" for name in ("python", "torch", "duckdb"))
+    """When and how a row was measured, and what is missing."""
+    load = row["load"]
     made = f"{row['date']}, commit {row['commit']}, load {load[0]} before and {load[1]} after"
+    rounds = f"{row['statistic']} of {row['repeats']} rounds, {row['warm_up']} before them not counted"
     notes = dict.fromkeys(one["note"] for one in row["comparisons"] if "note" in one)
-    return " ".join([f"- **{spec.name}** ({made}; {rounds}; {machine}; {versions}): {spec.compares}", *notes])
+    return " ".join([f"- **{spec.name}**: {made}; {rounds}.", *notes])
 
 
 def with_table(page: str, made: str) -> str:

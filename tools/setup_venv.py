@@ -23,10 +23,10 @@ OLDEST = (3, 11)
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE_SECONDS = 4
 EXTRAS = "cluster,mcp,repro,site,test,lint"
-EXTRAS_OF = {"classify": "classify,train,encoder", "study": "study"}
+EXTRAS_OF = {"classify": "classify,train", "study": "study"}
 CONTENTS = {
     "base": "the package and its tools",
-    "classify": "PyTorch for the CPU, ONNX, scikit-learn, sentence-transformers and its trainer; the largest part",
+    "classify": "PyTorch for the CPU, ONNX Runtime, scikit-learn, sentence-transformers; the largest part",
     "study": "SciPy, Matplotlib, Jupyter's kernel",
 }
 WIDTH = 110

@@ -1,8 +1,7 @@
-"""Embedding: the quick path equals the plain one, vectors depend on their text alone, and missing things are said clearly."""
+"""Embedding: vectors depend on their text alone, and other models than the shipped one are loaded by name or folder."""
 
 from __future__ import annotations
 
-import importlib
 import json
 import shutil
 import time
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-import support
 from support import example_count
 from torch_embers.classify.embedding import embed, embedder, onnx_embedder
 from torch_embers.normalize import clean_text
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-TOOL: Any = support.tool("encoder")
-for module in ("graph", "export"):
-    importlib.import_module(f"embers_encoder.{module}")
 WORDS = [
     *("a", "b", "c", "conv", "grad", "nan", "wrong", "layout", "stride", "[mps]", "torch", "hello", "world"),
     *(".", ",", "#", "(", ")", "##s", "##ed", "é", "结"),
@@ -33,7 +28,7 @@ WORDS = [
 
 
 def needed() -> None:
-    for package in ("torch", "sentence_transformers", "onnx", "onnxruntime", "tokenizers", "safetensors"):
+    for package in ("torch", "sentence_transformers", "tokenizers", "safetensors"):
         pytest.importorskip(package)
 
 
@@ -96,35 +91,14 @@ texts = st.lists(st.sampled_from(PIECES), max_size=150).map("".join)
 
 
 @pytest.fixture(scope="session")
-def graph_of(tiny: Path) -> bytes:
-    """The graph that `tools/encoder export` writes of such a model."""
-    from safetensors.numpy import load_file
-
-    shape = TOOL.graph.bert_of(tiny)
-    assert shape is not None
-    return TOOL.graph.build_graph(shape, load_file(tiny / "model.safetensors"), quantised=True)
-
-
-def loaded(graph: bytes, tiny: Path, threads: int = 1) -> embedder.Embedder:
-    return onnx_embedder.GraphEmbedder(graph, onnx_embedder.Tokens(tiny / "tokenizer.json", 24), "tiny", 32, threads)
-
-
-@pytest.fixture(scope="session")
-def quick(graph_of: bytes, tiny: Path) -> embedder.Embedder:
-    return loaded(graph_of, tiny)
+def quick() -> embedder.Embedder:
+    """The shipped encoder."""
+    return embed.load_embedder(threads=1)
 
 
 @pytest.fixture(scope="session")
 def plain(tiny: Path) -> embedder.Embedder:
     return embed.load_embedder(str(tiny), threads=1)
-
-
-@settings(max_examples=example_count(40))
-@given(st.lists(texts, min_size=1, max_size=5))
-def test_the_quick_path_agrees_with_sentence_transformers(
-    quick: embedder.Embedder, plain: embedder.Embedder, given_texts: list[str]
-) -> None:
-    assert (quick.encode(given_texts) * plain.encode(given_texts)).sum(axis=1).min() > TOOL.export.MIN_COSINE
 
 
 @settings(max_examples=example_count(30))
@@ -137,9 +111,9 @@ def test_a_vector_depends_on_its_text_alone(quick: embedder.Embedder, given_text
     assert np.array_equal(quick.encode(given_texts[:1]), together[:1])
 
 
-def test_more_threads_give_the_same_bits(graph_of: bytes, tiny: Path, quick: embedder.Embedder) -> None:
+def test_more_threads_give_the_same_bits(quick: embedder.Embedder) -> None:
     many = [f"wrong grad {'nan ' * (n % 17)}" for n in range(100)]
-    assert np.array_equal(loaded(graph_of, tiny, 3).encode(many), quick.encode(many))
+    assert np.array_equal(embed.load_embedder(threads=3).encode(many), quick.encode(many))
 
 
 def test_changed_weights_in_a_folder_get_another_id(tiny: Path, tmp_path: Path) -> None:
@@ -162,41 +136,12 @@ def test_the_setting_names_another_model_and_an_argument_outranks_it(
     assert embed.load_embedder(SHIPPED_EMBEDDER, threads=1).model_id.startswith(SHIPPED_EMBEDDER)
 
 
-@given(st.binary(max_size=40))
-def test_any_rubbish_in_a_model_folder_is_no_shape(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    folder = tmp_path_factory.mktemp("m")
-    for name in ("config.json", "modules.json", "sentence_bert_config.json"):
-        (folder / name).write_bytes(content)
-    assert TOOL.graph.bert_of(folder) is None
-
-
 def test_a_megabyte_is_cut_quickly(quick: embedder.Embedder) -> None:
     started = time.process_time()
     vectors = quick.encode(["conv grad " * 100_000, "x" * 1_000_000, "", " \n", "\x00\ud800"])
     assert time.process_time() - started < 20  # below 1 s; quadratic time would be minutes
     assert np.isfinite(vectors).all()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("file", "change"),
-    [
-        ("config.json", {"hidden_act": "relu"}),
-        ("config.json", {"model_type": "roberta"}),
-        ("config.json", {"position_embedding_type": "relative_key"}),
-        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}),
-        ("sentence_bert_config.json", {"do_lower_case": True}),
-        ("config_sentence_transformers.json", {"default_prompt_name": "query"}),
-    ],
-)
-def test_another_shape_does_not_take_the_quick_path(
-    tiny: Path, tmp_path: Path, file: str, change: dict[str, Any]
-) -> None:
-    shutil.copytree(tiny, tmp_path / "m")
-    path = tmp_path / "m" / file
-    path.write_text(json.dumps((json.loads(path.read_text()) if path.exists() else {}) | change))
-    assert TOOL.graph.bert_of(tiny) is not None
-    assert TOOL.graph.bert_of(tmp_path / "m") is None
 
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 5_000))
@@ -244,5 +189,5 @@ def test_no_texts_make_no_vectors_and_parts_keep_their_order(
     texts = [f"conv {n}" for n in range(8)]
     whole = quick.encode(texts)
     monkeypatch.setattr(embedder, "CHUNK", 3)
-    assert quick.encode([]).shape == (0, 32)
+    assert quick.encode([]).shape == (0, 384)
     assert np.array_equal(quick.encode(texts), whole)

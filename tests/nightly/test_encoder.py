@@ -1,112 +1,24 @@
-"""The shipped encoder: nothing that is measured was learned from, its files are sealed, and each classifier keeps its own."""
+"""The shipped encoder: its files are sealed, and one that is missing or another one is refused."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import importlib
-import json
 import shutil
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import support
-from helpers.rows import Item, Row
+from helpers.rows import Item
 from helpers.search import store_of
-from torch_embers import cli, resources
+from torch_embers import cli
 from torch_embers.classify.embedding import shipped
 from torch_embers.search.rules import SearchRules
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from torch_embers.store.store import Store
-
-TOOL: Any = support.tool("encoder")
-for module in ("excluded", "pairs", "command"):
-    importlib.import_module(f"embers_encoder.{module}")
 REPO = "pytorch/pytorch"
 LIMIT = 30 * 2**20
 """Bytes that the encoder may add to the package."""
-
-
-def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> None:
-    barred = TOOL.excluded.Excluded.of([7], ["[MPS] addcmul ignores the output when it is strided (#12)"])
-    assert barred.title("addcmul ignores the output when it is strided")
-    assert barred.title("[cuda] Addcmul: ignores the output, when it is strided (#99)")
-    assert barred.title("addcmul_ ignores the output when it's strided")
-    assert not barred.title("addcmul is slow")
-    assert barred.item(7, "anything")
-    assert barred.item(8, "a fix", "Fixes #7")
-    assert barred.item(8, "a fix", "see https://github.com/pytorch/pytorch/issues/7")
-    assert barred.item(8, "a fix", "The report: addcmul ignores the output, when it is strided.")
-    assert not barred.item(8, "a fix", "Fixes #77")
-
-
-def linked(database: Path, items: list[Row], *fixes: tuple[int, int]) -> Store:
-    """Items, and which of them fixes which."""
-    store = store_of(database, items)
-    insert = "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) VALUES "
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.executemany(
-            f"{insert} ('{REPO}', ?, 'fixes', '{REPO}', ?, '', 'body')", [list(fix) for fix in fixes]
-        )
-    return store
-
-
-def test_no_item_that_is_measured_is_learned_from(
-    database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    catalog = json.loads(resources.data_file("catalog.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    wild = [json.loads(line) for line in resources.data_file("wild_labels.jsonl").read_text("utf-8").splitlines()]
-    halves = [next(row for row in wild if row["part"] == part) for part in ("test", "development", "recent")]
-    with gzip.open(tmp_path / "mhnurf_pytorch.csv.gz", "wt", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerows([["Number", "Title"], [901, "conv3d takes twice the memory of last year's"]])
-    body = "The kernel took the stride of the first argument for that of the second one."
-    items = [
-        *(Item(REPO, 910 + n, kind="pull", title=row["title"], body=body) for n, row in enumerate(halves)),
-        Item(REPO, catalog["number"], kind="issue", title="renamed since"),
-        Item(REPO, 901, kind="issue", title="also renamed since"),
-        Item(REPO, 920, kind="issue", title="a report of last week", created_at="2026-01-01T00:00:00Z"),
-        Item(REPO, 921, kind="pull", title="Speed up conv3d", body=f"{body} Fixes #901"),
-        Item(REPO, 930, kind="pull", title="Use the stride of the right argument", body=body),
-        Item(REPO, 931, kind="issue", title="eye_ is wrong for a view"),
-        Item(REPO, 932, kind="pull", title="eye_ reads the strides of views", body=body),
-    ]
-    linked(database, items, (932, 931))
-    (tmp_path / "pairs.csv").write_text("pairs,query,partner\nfix,931,932\nrelated,931,940\n", encoding="utf-8")
-    monkeypatch.setattr(TOOL.excluded, "MEASURED", tmp_path / "pairs.csv")
-    out = tmp_path / "made.json"
-    TOOL.command.main(["pairs", "--database", str(database), "--benchmarks", str(tmp_path), str(out)])
-    assert json.loads(capsys.readouterr().out)["measured and without a title here"] == 1  # 940
-    made = json.loads(out.read_text(encoding="utf-8"))
-    assert made["used"] == [930]
-    assert made["learn"]["pull_body"] == [["Use the stride of the right argument", body]]
-    assert {name: len(rows) for name, rows in made["learn"].items() if rows} == {"pull_body": 1}
-
-
-def test_every_item_of_the_pairs_that_were_measured_is_kept_from_learning() -> None:
-    with TOOL.excluded.MEASURED.open(encoding="utf-8", newline="") as file:
-        frozen = [(row["pairs"], int(row["query"]), int(row["partner"])) for row in csv.DictReader(file)]
-    assert Counter(name for name, _, _ in frozen) == {"related": 100, "same fix": 98, "fix": 150}
-    assert TOOL.excluded.measured_numbers() == {number for _, *pair in frozen for number in pair}
-
-
-def test_pairs_to_choose_by_are_not_learned_from(database: Path, tmp_path: Path) -> None:
-    with gzip.open(tmp_path / "mhnurf_pytorch.csv.gz", "wt", encoding="utf-8", newline="") as stream:
-        csv.writer(stream).writerow(["Number", "Title"])
-    names = ["sort", "topk", "cumsum", "einsum", "norm", "dot", "gather", "where", "eye", "kron", "roll", "flip"]
-    issues = [Item(REPO, 100 + n, kind="issue", title=f"{name} broken {name * 2}") for n, name in enumerate(names)]
-    pulls = [Item(REPO, 200 + n, kind="pull", title=f"repair {name} {name * 3}") for n, name in enumerate(names)]
-    store = linked(database, [*issues, *pulls], *((200 + n, 100 + n) for n in range(len(names))))
-    made = TOOL.pairs.make(store, tmp_path, set())
-    chosen = {number for pair in made["choose"]["fix"] for number in pair}
-    assert chosen
-    assert made["learn"]["fix"]
-    assert chosen.isdisjoint(made["used"])
-    assert len(chosen) + len(made["used"]) == 2 * len(names)
 
 
 def test_the_shipped_encoder_is_small_sealed_licensed_and_rated() -> None:

@@ -56,7 +56,7 @@ def test_a_relative_path_of_an_interpreter_holds_everywhere(monkeypatch: pytest.
     assert [one["ratios"] for one in row["comparisons"]] == [{"plain": 1}]
     table = run.table([row], [spec])
     assert "| fake | a start | 1.000 | plain | 1.000 | 1.00 |" in table
-    assert table.endswith("A start beside a start. Nothing is missing.")
+    assert table.endswith("0 before them not counted. Nothing is missing.")
 
 
 def test_an_interpreter_that_is_none_is_named() -> None:

@@ -1,1 +1,0 @@
-"""Makes the encoder in models/: which pairs of texts it learns from, the training, and the graph that is shipped."""
