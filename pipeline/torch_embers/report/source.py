@@ -120,8 +120,8 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
                 history=[row for row in known.history if row["repo"] == repo],
             )
         paged = sorted(choose(known))
-        table = pa.table({"repo": [key[0] for key in paged], "number": pa.array([key[1] for key in paged], pa.int32())})
-        connection.register("paged", table)
+        form = pa.schema({"repo": pa.string(), "number": pa.int32()})
+        connection.register("paged", pa.table(list(zip(*paged, strict=True)) or [[], []], schema=form))
         return replace(
             known,
             closings=_ask(connection, "closings"),
