@@ -121,7 +121,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
             )
         paged = sorted(choose(known))
         form = pa.schema({"repo": pa.string(), "number": pa.int32()})
-        connection.register("paged", pa.table(list(zip(*paged, strict=True)) or [[], []], schema=form))
+        connection.register("paged", pa.table(list(zip(*paged, strict=True)) or [(), ()], schema=form))
         return replace(
             known,
             closings=_ask(connection, "closings"),
