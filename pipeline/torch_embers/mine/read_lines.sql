@@ -1,4 +1,5 @@
 -- Lines of a file with their numbers. DuckDB leaves out a line that is too long or no UTF-8, and counts on without it.
+-- The text of a line is kept beside its JSON only where that must be mended or refused.
 
 CREATE OR REPLACE TEMP TABLE kept AS
 SELECT * FROM (
@@ -15,11 +16,12 @@ WITH wrong AS (
            CASE WHEN error_type = 'LINE SIZE OVER MAXIMUM' THEN 'longer than 16 MiB' END AS reason
     FROM (SELECT DISTINCT line, csv_line, error_type FROM reject_errors)
 )
-SELECT nth + (SELECT count(*) FROM wrong w WHERE w.place - w.j < nth) AS place, line, NULL AS reason,
-       CASE WHEN json_valid(line) THEN line::JSON END AS json
-FROM kept WHERE trim(line) <> ''
+SELECT nth + (SELECT count(*) FROM wrong w WHERE w.place - w.j < nth) AS place,
+       CASE WHEN json IS NULL OR contains(line, '\u0000') THEN line END AS line, NULL AS reason, json
+FROM (SELECT *, TRY_CAST(line AS JSON) AS json FROM kept
+      WHERE regexp_matches(line, '[^\p{Zs}]'))  -- trim() would read each line to its end
 UNION ALL
-SELECT place, line, reason, CASE WHEN reason IS NULL AND json_valid(line) THEN line::JSON END FROM wrong
+SELECT place, line, reason, CASE WHEN reason IS NULL THEN TRY_CAST(line AS JSON) END FROM wrong
 WHERE $repo IS NULL OR contains(lower(line), $repo);
 
 DROP TABLE kept;

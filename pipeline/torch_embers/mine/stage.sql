@@ -2,11 +2,13 @@
 -- it is none that we know. What people have: REST, gh issue list, gh api --paginate --slurp (a list of lists), search answers, GraphQL
 -- answers, webhooks, events of the API and of GH Archive, and published datasets (`shapes`).
 
-CREATE OR REPLACE TEMP MACRO is_wrapper(object) AS
-    coalesce(json_type(object) = 'ARRAY' OR (json_type(object) = 'OBJECT'
-        AND NOT list_has_any(json_keys(object), ['number', 'action', 'sha', 'event', 'payload', 'issue_url'])
-        AND (json_type(object, '$.items') = 'ARRAY' OR json_type(object, '$.nodes') = 'ARRAY' OR json_type(object, '$.data') = 'OBJECT'
-             OR list_has_any(json_keys(object), ['issues', 'pullRequests', 'issueOrPullRequest', 'issue', 'pullRequest']))), false);
+CREATE OR REPLACE TEMP MACRO is_wrapper(object) AS  -- CASE: each JSON function reads the whole text, so most records are asked once
+    CASE WHEN list_has_any(json_keys(object), ['number', 'action', 'sha', 'event', 'payload', 'issue_url']) THEN false
+         WHEN json_type(object) = 'ARRAY' THEN true
+         WHEN json_type(object) = 'OBJECT'
+         THEN coalesce(json_type(object, '$.items') = 'ARRAY' OR json_type(object, '$.nodes') = 'ARRAY' OR json_type(object, '$.data') = 'OBJECT'
+             OR list_has_any(json_keys(object), ['issues', 'pullRequests', 'issueOrPullRequest', 'issue', 'pullRequest']), false)
+         ELSE false END;
 
 CREATE OR REPLACE TEMP MACRO inside(object) AS
     CASE WHEN json_type(object) = 'ARRAY' THEN TRY_CAST(object AS JSON[])
@@ -17,17 +19,20 @@ CREATE OR REPLACE TEMP MACRO inside(object) AS
                IF json_type(part) IN ('OBJECT', 'ARRAY')] END;
 
 CREATE OR REPLACE TEMP MACRO number_in(value) AS  -- a usable number of an item: whole and positive
-    CASE WHEN json_type(value) = 'UBIGINT' THEN nullif(try_cast(json_extract_string(value, '$') AS INTEGER), 0) END;
+    nullif(try_cast(regexp_extract(value::VARCHAR, '^[0-9]+$') AS INTEGER), 0);
 
 CREATE OR REPLACE TEMP TABLE objects AS
-WITH RECURSIVE opened AS (
-    SELECT place, json AS object, NULL::VARCHAR AS home FROM records WHERE json IS NOT NULL
+WITH RECURSIVE opened AS (  -- only wrappers go round: most files have none
+    SELECT place, json AS object, NULL::VARCHAR AS home FROM records WHERE is_wrapper(json)
     UNION ALL
     SELECT place, unnest(inside(object)), coalesce(json_extract_string(object, '$.data.repository.nameWithOwner'), home)
     FROM opened WHERE is_wrapper(object)
+), bare AS (
+    SELECT place, json AS object, NULL::VARCHAR AS home FROM records WHERE json IS NOT NULL AND NOT is_wrapper(json)
+    UNION ALL
+    FROM opened WHERE NOT is_wrapper(object)
 )
-SELECT place, object, home, row_number() OVER (ORDER BY place) AS nth, coalesce(json_keys(object), []) AS has
-FROM opened WHERE NOT is_wrapper(object);
+SELECT place, object, home, row_number() OVER (ORDER BY place) AS nth, coalesce(json_keys(object), []) AS has FROM bare;
 
 CREATE OR REPLACE TEMP TABLE staged AS
 WITH shaped AS (
@@ -40,11 +45,11 @@ WITH shaped AS (
         WHEN list_has_all(has, ['event', 'issue']) THEN 'event'
         WHEN NOT list_has_any(has, ['updated_at', 'updatedAt', 'node_id', 'author', '__typename'])
              AND NOT (list_contains(has, 'createdAt') AND json_type(object, '$.labels') = 'ARRAY')
-             AND EXISTS (FROM shapes s WHERE list_has_all(has, s.requires))
-            THEN 'dataset:' || (SELECT arg_min(s.id, s.place) FROM shapes s WHERE list_has_all(has, s.requires))
+             AND len([s FOR s IN known_shapes IF list_has_all(has, s.requires)]) > 0
+            THEN 'dataset:' || [s FOR s IN known_shapes IF list_has_all(has, s.requires)][1].id
         WHEN list_contains(has, 'number') AND list_has_any(has, ['title', 'body', 'state', 'user', 'author', 'labels', 'url', 'html_url',
              'repository_url', 'node_id', 'pull_request', 'comments', 'updated_at', 'updatedAt', '__typename']) THEN 'item' END AS shape
-    FROM objects
+    FROM objects, (SELECT coalesce(list({id: id, requires: requires} ORDER BY place), []) AS known_shapes FROM shapes)
 ), told AS (  -- a webhook is an event without the envelope
     SELECT * EXCLUDE (object), CASE WHEN shape = 'webhook' THEN json_object(
                'type', CASE WHEN list_contains(has, 'comment') AND list_contains(has, 'issue') THEN 'IssueCommentEvent'
@@ -64,15 +69,18 @@ WITH shaped AS (
                WHEN shape = 'comment' THEN number_at(json_extract_string(object, '$.issue_url'))
                WHEN shape = 'event' THEN number_in(json_extract(object, '$.issue.number'))
                WHEN shape = 'item' THEN number_in(json_extract(object, '$.number')) END AS number,
-           coalesce(json_extract_string(object, '$.repo.name'), json_extract_string(object, '$.payload.repository.full_name'),
-                    json_extract_string(object, '$.repository.owner') || '/' || json_extract_string(object, '$.repository.name'),
-                    json_extract_string(object, '$.repository.nameWithOwner'), repo_at(json_extract_string(object, '$.repository_url')),
-                    repo_at(json_extract_string(object, '$.issue_url')), repo_at(json_extract_string(object, '$.url')), home, $repo) AS repo
+           json_extract_string(object, ['$.repo.name', '$.payload.repository.full_name', '$.repository.owner', '$.repository.name',
+               '$.repository.nameWithOwner', '$.repository_url', '$.issue_url', '$.url']) AS named
     FROM told
+), homed AS (
+    SELECT * EXCLUDE (named), coalesce(named[1], named[2], named[3] || '/' || named[4], named[5], repo_at(named[6]), repo_at(named[7]),
+                                       repo_at(named[8]), home, $repo) AS repo
+    FROM placed
 )
 SELECT place, nth, has, object, number, CASE WHEN lower(repo) = lower($repo) THEN $repo ELSE repo END AS repo,
        CASE WHEN shape = 'webhook' THEN 'happening' ELSE shape END AS shape
-FROM placed
+FROM homed
 WHERE coalesce(shape, '') <> 'happening'  -- hours of GH Archive hold events of all kinds and repositories
-   OR (lower(repo) = lower($repo) AND json_extract_string(object, '$.type') IN
-       ('IssuesEvent', 'IssueCommentEvent', 'PullRequestEvent', 'PullRequestReviewEvent', 'PullRequestReviewCommentEvent'));
+   -- a list: for IN every record would go through a join
+   OR (lower(repo) = lower($repo) AND list_contains(['IssuesEvent', 'IssueCommentEvent', 'PullRequestEvent', 'PullRequestReviewEvent',
+                                                     'PullRequestReviewCommentEvent'], json_extract_string(object, '$.type')));

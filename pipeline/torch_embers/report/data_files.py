@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import orjson
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from torch_embers.atom_output import iso
@@ -21,10 +22,9 @@ from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
-
 SQLITE_TYPES = {"text": "TEXT", "number": "INTEGER", "share": "REAL", "yes": "INTEGER", "time": "TEXT", "texts": "TEXT"}
+ROWS = 5_000
+"""Rows in memory as Python's objects or JSON at a time."""
 FACETS = {
     "items": ["kind", "state", "disposition", "verdict"],
     "verdicts": ["build", "verdict", "control"],
@@ -34,7 +34,7 @@ FACETS = {
 """Columns that Datasette offers for filtering."""
 
 
-def files(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes]]:
+def files(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes | Iterator[bytes]]]:
     """Names and contents of the JSON and Parquet files; equal tables give equal bytes."""
     for name, rows in tables.items():
         yield f"data/{name}.json", to_json(rows)
@@ -43,22 +43,19 @@ def files(tables: Mapping[str, pa.Table]) -> Iterator[tuple[str, bytes]]:
         yield f"data/{name}.parquet", sink.getvalue()
 
 
-def to_json(rows: pa.Table) -> bytes:
-    """A list of objects, one a line; times are UTC in ISO 8601."""
-    lines = [
-        orjson.dumps(row, default=str, option=orjson.OPT_OMIT_MICROSECONDS | orjson.OPT_UTC_Z) for row in _plain(rows)
-    ]
-    return b"[\n" + b",\n".join(lines) + b"\n]\n"
-
-
-def _plain(rows: pa.Table) -> Iterator[dict[str, Any]]:
-    for row in rows.to_pylist():
-        yield {name: _text(value) if isinstance(value, str) else value for name, value in row.items()}
-
-
-def _text(value: str) -> str:
-    """Half of a pair of surrogates cannot be written as UTF-8."""
-    return value.encode("utf-8", "replace").decode("utf-8")
+def to_json(rows: pa.Table) -> Iterator[bytes]:
+    """A list of objects, one a line, in pieces; times are UTC in ISO 8601."""
+    times = [field.name for field in rows.schema if pa.types.is_timestamp(field.type)]
+    texts = ", ".join(f"strftime(make_timestamp(epoch_us({name})), '%Y-%m-%dT%H:%M:%SZ') AS {name}" for name in times)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        shown = f"SELECT * REPLACE ({texts}) FROM rows" if times else "FROM rows"
+        lines = connection.execute(f"SELECT to_json(shown)::VARCHAR FROM ({shown}) shown")
+        before = b"[\n"
+        while piece := lines.fetchmany(ROWS):
+            yield before + ",\n".join(line for (line,) in piece).encode()
+            before = b",\n"
+    yield b"\n]\n" if rows.num_rows else b"[\n\n]\n"
 
 
 def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
@@ -100,7 +97,8 @@ def _fill(connection: sqlite3.Connection, name: str, fields: list[tuple[str, str
     kinds = ", ".join(f'"{field}" {SQLITE_TYPES[kind]}' for field, kind in fields)
     connection.execute(f'CREATE TABLE "{name}" ({kinds})')
     marks = ", ".join("?" * len(fields))
-    values = [tuple(_sqlite_value(row[field]) for field, _ in fields) for row in _plain(rows)]
+    plain = (row for batch in rows.to_batches(max_chunksize=ROWS) for row in batch.to_pylist())
+    values = (tuple(_sqlite_value(row[field]) for field, _ in fields) for row in plain)
     connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', values)
 
 

@@ -33,13 +33,14 @@ class Site:
         self.size = 0
         self.files = 0
 
-    def write(self, name: str, content: str | bytes) -> None:
-        """Write a file below the folder."""
+    def write(self, name: str, content: str | bytes | Iterator[bytes]) -> None:
+        """Write a file below the folder, as a whole or piece by piece."""
         body = content.encode("utf-8", "replace") if isinstance(content, str) else content
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(body)
-        self.size += len(body)
+        with path.open("wb") as file:
+            file.writelines([body] if isinstance(body, bytes) else body)
+            self.size += file.tell()
         self.files += 1
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch_embers.report.joined_facts import ReportFacts
     from torch_embers.report.source import Key, Row
 
-UNKNOWN: Mapping[str, Any] = dict.fromkeys(
+UNKNOWN: dict[str, Any] = dict.fromkeys(
     (
         *("state", "state_reason", "created_at", "updated_at", "closed_at", "author", "summary", "disposition"),
         *("closing_evidence", "closing_reference", "closed_by", "closing_repo", "closing_number", "closing_sha"),
@@ -45,6 +45,7 @@ class Pages:
         self.facts = facts
         source = facts.source
         self._bodies = {(row["repo"], row["number"]): row for row in source.bodies}
+        self._closings = {(row["repo"], row["number"]): row for row in source.closings}
         self._gold = by_item(source.gold)
         self._scripts = {(row["repo"], row["number"]): from_row(row) for row in source.scripts}
         self._predictions = by_item(source.predictions)
@@ -65,7 +66,7 @@ class Pages:
     def content(self, key: Key) -> dict[str, Any]:
         """Values for the template of an item."""
         facts, limits = self.facts, self.facts.rules.limits
-        item = facts.items.get(key) or UNKNOWN
+        item = UNKNOWN | facts.items.get(key, {}) | self._closings.get(key, {})
         cases = [self._case(case, relation, key) for case, relation in facts.cases_of.get(key, ())]
         linked = [
             {"key": other, "kinds": sorted(kinds), "title": facts.title(other) if other in facts.items else ""}

@@ -209,9 +209,13 @@ class ReportFacts:
 
     def verdict(self, key: Key) -> ItemVerdict | None:
         """What the cases of an item say of it together on the newest release; None without a verdict."""
-        cases = self.related_cases(key)
-        seen = [self.newest[case["name"]] for case in cases if case["name"] in self.newest]
-        return item_verdict(cases, seen) if seen else None
+        return self._decided.get(key)
+
+    @cached_property
+    def _decided(self) -> dict[Key, ItemVerdict]:
+        cases = {key: self.related_cases(key) for key in self.cases_of}
+        seen = {key: [self.newest[c["name"]] for c in own if c["name"] in self.newest] for key, own in cases.items()}
+        return {key: item_verdict(cases[key], entries) for key, entries in seen.items() if entries}
 
     def related_cases(self, key: Key) -> list[Row]:
         """The cases of an item, each with its relation to it."""
@@ -338,9 +342,9 @@ def cut(text: str, most: int) -> str:
 
 def _grouped(pairs: Iterable[tuple[str, Key]]) -> dict[str, list[Key]]:
     found: dict[str, list[Key]] = defaultdict(list)
-    for name, key in sorted(pairs):
+    for name, key in pairs:
         found[name].append(key)
-    return dict(found)
+    return {name: sorted(found[name]) for name in sorted(found)}
 
 
 def counted(entries: Iterable[Any]) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ class Source:
     Attributes:
         verdicts: the newest verdict of every case on every build, by case, oldest build first.
         reports: of every item of which anything ran, what decides its answer, and the answer.
-        bodies, scripts, gold, predictions, links: of the items that get a page.
+        closings, bodies, scripts, gold, predictions, links: of the items that get a page.
         vectors: of the texts of all items: repo, number, vector.
     """
 
@@ -55,6 +56,7 @@ class Source:
     bisections: Sequence[Row]
     schema_version: int
     reports: Mapping[Key, ItemReport] = field(default_factory=dict)
+    closings: Sequence[Row] = ()
     scripts: Sequence[Row] = ()
     bodies: Sequence[Row] = ()
     gold: Sequence[Row] = ()
@@ -93,7 +95,7 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
         schema.require_ours(connection, store.path)
         strong = [n for n, r in relations.load().relations.items() if r.strength in (STRONG, IDENTITY)]
         known = Source(
-            items=_ask(connection, "items", strong=strong),
+            items=_items(connection, strong),
             verdicts=verdicts,
             runs=_ask(connection, "runs", characters=printed),
             reports=reports,
@@ -118,10 +120,11 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
                 history=[row for row in known.history if row["repo"] == repo],
             )
         paged = sorted(choose(known))
-        table = pa.table({"repo": [key[0] for key in paged], "number": pa.array([key[1] for key in paged], pa.int32())})
-        connection.register("paged", table)
+        form = pa.schema({"repo": pa.string(), "number": pa.int32()})
+        connection.register("paged", pa.table(list(zip(*paged, strict=True)) or [(), ()], schema=form))
         return replace(
             known,
+            closings=_ask(connection, "closings"),
             bodies=_ask(connection, "bodies", characters=characters),
             scripts=_ask(connection, "scripts"),
             gold=_ask(connection, "gold"),
@@ -129,6 +132,19 @@ def read(store: Store, choose: Callable[[Source], Sequence[Key]], characters: in
             links=_ask(connection, "links", strong=strong),
             vectors=connection.sql(_query("vectors")).to_arrow_table(),
         )
+
+
+def _items(connection: duckdb.DuckDBPyConnection, strong: Sequence[str]) -> list[Row]:
+    """Every item; of a text that many of them have, one object is kept."""
+    result = connection.execute(_query("items"), {"strong": strong})
+    names = [column[0] for column in result.description or ()]
+    items = []
+    while row := result.fetchone():
+        item = dict(zip(names, row, strict=True))
+        for name in ("labels", "classes", "components"):
+            item[name] = list(map(sys.intern, item[name]))
+        items.append(item)
+    return items
 
 
 def _ask(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[Row]:

@@ -42,9 +42,12 @@ class _Words:
 
     def __init__(self) -> None:
         self.places: dict[str, int] = {}
+        self._known: dict[str | None, int] = {}
 
     def at(self, text: str | None) -> int:
-        return self.places.setdefault(visible(text or ""), len(self.places))
+        if (place := self._known.get(text)) is None:
+            place = self._known[text] = self.places.setdefault(visible(text or ""), len(self.places))
+        return place
 
     def all_at(self, texts: Sequence[str]) -> list[int]:
         return [self.at(text) for text in texts]

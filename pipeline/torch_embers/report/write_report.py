@@ -14,6 +14,7 @@ from torch_embers.report.joined_facts import ReportFacts, chosen
 from torch_embers.report.similar import similar
 from torch_embers.report.source import read
 from torch_embers.report.tables import tables
+from torch_embers.store.rows import without_pandas
 from torch_embers.version import __version__
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def report(store: Store, request: Request) -> Reported:
         InputError: the folder holds something else, or cannot be written; study or documentation cannot be read.
         StoreError: the database cannot be read.
     """
+    without_pandas()
     place = folder.check(request.out)
     pages = documentation.files(request.docs) if request.docs else ()
     known = report_rules.load()

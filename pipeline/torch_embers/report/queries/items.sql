@@ -9,14 +9,13 @@ WITH named AS (
 SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, coalesce(i.title, '') AS title, i.state, i.state_reason,
        i.created_at, i.updated_at, i.closed_at, i.author, coalesce(i.labels, []) AS labels,
        k.summary, coalesce(k.backends, []) AS backends, d.disposition, d.evidence AS closing_evidence,
-       d.evidence_ref AS closing_reference, c.closed_by, c.closing_repo, c.closing_number, c.closing_sha, c.closing_comment,
+       d.evidence_ref AS closing_reference,
        coalesce(l.classes, []) AS classes, coalesce(n.components, []) AS components,
        s.number IS NOT NULL AS has_links, g.number IS NOT NULL AS has_gold,
        t.number IS NOT NULL AS is_candidate
 FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN item_dispositions d USING (repo, number)
-LEFT JOIN closings c USING (repo, number)
 LEFT JOIN item_classes l USING (repo, number)
 LEFT JOIN named n USING (repo, number)
 LEFT JOIN strong s USING (repo, number)
