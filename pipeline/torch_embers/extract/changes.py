@@ -52,7 +52,7 @@ class Draft:
     def known(self) -> dict[str, str]:
         """Full name by bound name, with the usual names of modules that are not imported yet."""
         usual = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
-        own = bound(self.tree)
+        own = bound(self.text)
         return {name: full for name, full in usual.items() if name not in own} | dict(aliases(self.tree))
 
     def replace(self, wanted: Iterable[_Replacement]) -> None:
@@ -174,14 +174,8 @@ def _move(node: ast.AST, known: Mapping[str, str], device: str) -> tuple[str, _R
             return name, _Replacement(node, f".to({device})", reason, owner)
         case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
             return match[1], _Replacement(node, device, reason)
-        case ast.JoinedStr(values=[ast.Constant(value=str(value)), ast.FormattedValue()]) if (
-            match := _ACCELERATOR.fullmatch(value.rstrip(":"))
-        ):
-            return match[1], _Replacement(node, device, reason)
         case ast.keyword(arg="device", value=ast.Constant(value=int()) as number):
             return "cuda", _Replacement(number, device, reason)
-        case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
-            return "cuda", _Replacement(node, repr(f"torch.{match[1]}"), reason)
         case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
             return "cuda", _Replacement(node, f"torch.{match[1]}", reason)
         case _:
@@ -193,10 +187,8 @@ def _opened(node: ast.AST, known: Mapping[str, str]) -> tuple[str, _Replacement]
     match node:
         case ast.Call() if match := extract_rules.load().devices.guarded.fullmatch(dotted(node.func, known)):
             return match[1], _Replacement(node, "None", "It only serves the accelerator.")
-        case ast.Assert(test=ast.Call() as test) if _asks(test):
-            return "cuda", _Replacement(test, "True", "It goes on without the accelerator.")
-        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test, body=[*_, last]) if _asks(asked) and _ends(
-            last, known
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test, body=[*_, ast.Raise() | ast.Return()]) if (
+            _asks(asked)
         ):
             return "cuda", _Replacement(test, "False", "It goes on without the accelerator.")
         case _:
@@ -208,22 +200,8 @@ def _asks(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_available"
 
 
-def _ends(node: ast.stmt, known: Mapping[str, str]) -> bool:
-    if isinstance(node, ast.Raise | ast.Return):
-        return True
-    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    return called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
-
-
 def guarded(draft: Draft) -> set[int]:
     """Identities of nodes that only run where a condition asks for an accelerator."""
-    flags = {
-        target.id
-        for node in nodes(draft.tree)
-        if isinstance(node, ast.Assign) and any(_asks(part) for part in ast.walk(node.value))
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
     found: set[int] = set()
     waiting: list[tuple[ast.AST, bool]] = [(draft.tree, False)]
     while waiting:
@@ -231,8 +209,7 @@ def guarded(draft: Draft) -> set[int]:
         if inside:
             found.add(id(node))
         elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.UnaryOp):
-            parts = ast.walk(node.test)
-            inside = any(_asks(part) or (isinstance(part, ast.Name) and part.id in flags) for part in parts)
+            inside = any(map(_asks, ast.walk(node.test)))
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
     return found
 
@@ -263,24 +240,17 @@ def print_values(draft: Draft) -> None:
 
 
 def call_definitions(draft: Draft) -> bool:
-    """Call what a report only defines: its tests, or functions without arguments.
+    """Call what a report only defines: its functions without arguments.
 
     Returns:
         Whether something was called.
     """
-    tests = (n for n in draft.tree.body if isinstance(n, ast.ClassDef))
-    if any("TestCase" in dotted(base, {}) for test in tests for base in test.bases):
-        lines = ["import unittest", "unittest.main()"]
-    else:
-        calls = {n.name: _call(n) for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _call(n)}
-        entries = [name for name in calls if name.lower().startswith(_ENTRY)] or list(calls)[:1]
-        lines = [calls[name] for name in entries]
+    calls = {n.name: call for n in draft.tree.body if isinstance(n, ast.FunctionDef) and (call := _call(n))}
+    lines = [call for name, call in calls.items() if name.lower().startswith(_ENTRY)] or list(calls.values())[:1]
     if not lines:
         return False
     number = draft.text.count("\n") + 1
-    draft.text = (
-        draft.text.rstrip("\n") + "\n" * (number - draft.text.rstrip("\n").count("\n") - 1) + "\n".join(lines) + "\n"
-    )
+    draft.text += "\n".join(lines) + "\n"
     draft.tree = parse(draft.text)
     draft.changes.append(ScriptChange(number, "", "\n".join(lines), "The report only defines it."))
     return True

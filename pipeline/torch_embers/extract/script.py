@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class ReportText:
     """The texts of an item; anything may stand in them."""
 
-    repo: str
-    number: int
     title: str
     body: str
     comments: Sequence[str] = ()
