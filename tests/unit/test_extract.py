@@ -54,6 +54,7 @@ SHOWN = "```\nTraceback (most recent call last):\n  File 'a.py', line 2\nIndexEr
         f"```python\n{CODE}\n```\n{SHOWN}",
         f"~~~\n{CODE}\n~~~\n",
         f"```\npython\n{CODE}\n```\n",
+        f"```{CODE}\n```\n",
         f"```py\n{CODE}\n",
         f"text\n\n    import torch\n    print(torch.ones(2))\n\n{SHOWN}",
         f"<pre><code>{CODE}</code></pre>\n".replace("<pre><code>", "<pre><code>\n"),
@@ -67,7 +68,7 @@ SHOWN = "```\nTraceback (most recent call last):\n  File 'a.py', line 2\nIndexEr
         f"```python\n  {CODE}\n```\n".replace("\nprint", "\n  print"),
         f"<!-- put your code here -->\n```python\n{CODE}\n```\n",
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_code_is_found_in_every_form(body: str) -> None:
     assert own(script(body)) == CODE.split("\n")

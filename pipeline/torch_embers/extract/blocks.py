@@ -144,6 +144,9 @@ def _fenced(lines: Sequence[str], place: int, opening: Fence) -> tuple[str, list
     info = opening.info.strip()
     tag = info.split(" ")[0].split(",")[0].split(":")[0].strip("{}.").lower()
     inside: list[str] = []
+    if info.startswith(("import ", "from ", ">>>")) or "(" in tag or "=" in tag:  # code on the line of the fence
+        tag = ""
+        inside.append(info)
     place += 1
     while place < len(lines):
         line = lines[place]

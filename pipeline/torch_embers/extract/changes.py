@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.extract import extract_rules
-from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
+from torch_embers.extract.names import aliases, dotted, nodes, undefined
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import parse, try_parse
 
@@ -49,15 +49,9 @@ class Draft:
     tree: ast.Module
     changes: list[ScriptChange]
 
-    def known(self) -> dict[str, str]:
-        """Full name by bound name, with the usual names of modules that are not imported yet."""
-        usual = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
-        own = bound(self.text)
-        return {name: full for name, full in usual.items() if name not in own} | dict(aliases(self.tree))
-
     def replace(self, wanted: Iterable[_Replacement]) -> None:
         """Make replacements; what would break the script is left out whole."""
-        raw = self.text.encode("utf-8", "surrogatepass")
+        raw = self.text.encode()
         starts = [0, *(end.end() for end in re.finditer(b"\n", raw))]
         spans = []
         for one in wanted:
@@ -72,18 +66,18 @@ class Draft:
         for begin, end, one in sorted(spans, key=lambda span: (span[0], -span[1])):
             if begin < done:  # within a part that is replaced already
                 continue
-            before = raw[begin:end].decode("utf-8", "surrogatepass")
+            before = raw[begin:end].decode()
             after = one.after + "\n" * (before.count("\n") - one.after.count("\n"))
-            parts += [raw[done:begin], after.encode("utf-8", "surrogatepass")]
+            parts += [raw[done:begin], after.encode()]
             done = end
             line = raw.count(b"\n", 0, begin) + 1
             changes.append(ScriptChange(line, before[:400], one.after[:400], one.reason))
-        text = b"".join([*parts, raw[done:]]).decode("utf-8", "surrogatepass")
+        text = b"".join([*parts, raw[done:]]).decode()
         if changes and (tree := try_parse(text)) is not None:
             self.text, self.tree = text, tree
             self.changes += changes
 
-    def insert(self, lines: list[tuple[str, str]]) -> None:
+    def insert(self, lines: Mapping[str, str]) -> None:
         """Put lines with their reasons behind the docstring and the imports from ``__future__``."""
         place = 0
         for node in self.tree.body:
@@ -92,52 +86,39 @@ class Draft:
                 break
             place = node.end_lineno or node.lineno
         kept = self.text.split("\n")
-        self.text = "\n".join([*kept[:place], *(line for line, _ in lines), *kept[place:]])
+        self.text = "\n".join([*kept[:place], *lines, *kept[place:]])
         self.tree = parse(self.text)
         moved = [replace(c, line=c.line + len(lines)) if c.line > place else c for c in self.changes]
-        added = [ScriptChange(place + number, "", line, reason) for number, (line, reason) in enumerate(lines, 1)]
+        added = [
+            ScriptChange(place + number, "", line, reason) for number, (line, reason) in enumerate(lines.items(), 1)
+        ]
         self.changes = [*added, *moved]
 
 
 # --- the header ---------------------------------------------------------------------------------------------------
 
 
-def missing(draft: Draft) -> list[str]:
-    """Names that nothing defines and the header does not know, by their first use."""
-    return [name for name, taken in undefined(draft.text, draft.tree).items() if not _import_of(name, taken)]
-
-
-def _import_of(name: str, taken: bool) -> str:
-    """Line of the header for a name; a module's name counts where something is taken from it."""
-    line = extract_rules.load().imports.get(name, "")
-    return line if taken or not line.startswith("import ") else ""
-
-
 def add_header(draft: Draft, arguments: str) -> None:
     """Imports that were left out, a seed, the device and the command's arguments."""
-    reason = "An import that the report leaves out."
-    used = undefined(draft.text, draft.tree)
-    lines = {line: reason for name, taken in used.items() if (line := _import_of(name, taken))}
+    imports = extract_rules.load().imports
+    lines = [imports[name] for name in undefined(draft.text, draft.tree) if name in imports]
     seed = 'int(os.environ.get("EMBERS_SEED", "0"))'
     full = {*aliases(draft.tree).values(), *(line.split()[1] for line in lines)}
-    header = [("import os", "For the seed."), ("import torch", "For the seed.")]
-    header += [(line, reason) for line in lines if line not in ("import os", "import torch")]
-    header.append((f"torch.manual_seed({seed})", "Random numbers that a run can repeat."))
+    header = dict.fromkeys(("import os", "import torch"), "For the seed.")
+    for line in lines:
+        header.setdefault(line, "An import that the report leaves out.")
+    header[f"torch.manual_seed({seed})"] = "Random numbers that a run can repeat."
     for module, call in (("numpy", "numpy.random.seed"), ("random", "random.seed")):
         if "random" in draft.text and any(name.partition(".")[0] == module for name in full):
-            header += [
-                (f"import {module}", "For the seed."),
-                (f"{call}({seed})", "Random numbers that a run can repeat."),
-            ]
+            header[f"import {module}"] = "For the seed."
+            header[f"{call}({seed})"] = "Random numbers that a run can repeat."
     if DEVICE in draft.text:
         chosen = f'{DEVICE} = "cuda" if torch.cuda.is_available() else "cpu"'
-        header.append((chosen, "The accelerator where there is one, else the CPU."))
+        header[chosen] = "The accelerator where there is one, else the CPU."
     if arguments and ("argparse" in draft.text or "sys.argv" in draft.text):
-        header += [
-            ("import sys", "For the command's arguments."),
-            (f"sys.argv[1:] = {arguments.split()!r}", "As the report calls it."),
-        ]
-    draft.insert(list(dict(header).items()))
+        header["import sys"] = "For the command's arguments."
+        header[f"sys.argv[1:] = {arguments.split()!r}"] = "As the report calls it."
+    draft.insert(header)
 
 
 # --- devices ------------------------------------------------------------------------------------------------------
@@ -150,7 +131,7 @@ def free_of_device(draft: Draft) -> str:
         The accelerator, or an empty text where the code moves to none.
     """
     before = draft.text
-    known = draft.known()
+    known = aliases(draft.tree)
     skip = guarded(draft)
     for node in nodes(draft.tree):  # a text that is compared or chosen by a condition is no move
         if isinstance(node, ast.JoinedStr):  # Python 3.11 does not tell where its parts stand

@@ -25,13 +25,10 @@ def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(tree))
 
 
-def undefined(text: str, tree: ast.Module) -> dict[str, bool]:
+def undefined(text: str, tree: ast.Module) -> list[str]:
     """Names that are used somewhere and bound nowhere, in order of their first use.
 
     The order of statements is not looked at: a name bound anywhere at module level counts as bound.
-
-    Returns:
-        Whether something is taken from the name: ``x.attribute``.
 
     Raises:
         SyntaxError: the text parses but cannot run (a ``return`` outside of a function), or is nested too deeply.
@@ -44,14 +41,8 @@ def undefined(text: str, tree: ast.Module) -> dict[str, bool]:
         one.get_name() for scope in inner for one in scope.get_symbols() if one.is_referenced() and one.is_global()
     }
     free -= bound(text) | _KNOWN
-    if not free:
-        return {}
     uses = [node for node in nodes(tree) if isinstance(node, ast.Name) and node.id in free]
-    owners = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Attribute)}
-    taken: dict[str, bool] = {}
-    for use in sorted(uses, key=lambda node: node.lineno):
-        taken[use.id] = taken.get(use.id, False) or id(use) in owners
-    return taken
+    return list(dict.fromkeys(use.id for use in sorted(uses, key=lambda node: node.lineno)))
 
 
 def bound(text: str) -> frozenset[str]:

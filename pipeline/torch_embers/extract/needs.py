@@ -10,7 +10,7 @@ from torch_embers.extract.changes import guarded, has_package
 from torch_embers.extract.names import aliases, dotted, last_name, nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from torch_embers.extract.changes import Draft
     from torch_embers.extract.script_command import Command
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def needs(draft: Draft, command: Command) -> tuple[str, str] | None:
     """Reason and what is missing; None where nothing is."""
     own = extract_rules.load().refused
-    known = draft.known()
+    known = aliases(draft.tree)
     modules = list(_modules(draft))
     calls = [node for node in nodes(draft.tree) if isinstance(node, ast.Call)]
     called = [dotted(call.func, known) for call in calls]
@@ -90,7 +90,7 @@ def _processes(draft: Draft, calls: list[ast.Call], command: Command) -> tuple[s
     return None
 
 
-def _device(draft: Draft, known: dict[str, str]) -> tuple[str, str] | None:
+def _device(draft: Draft, known: Mapping[str, str]) -> tuple[str, str] | None:
     """What nothing on a CPU answers."""
     needed = extract_rules.load().devices.needed
     asked = guarded(draft)

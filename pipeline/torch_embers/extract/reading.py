@@ -131,7 +131,8 @@ def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoS
         lacking = needs(draft, command)
         if lacking is not None:
             return own.none(*lacking)
-        if missing := changes.missing(draft):
+        imports = own.imports
+        if missing := [name for name in undefined(draft.text, draft.tree) if name not in imports]:
             return own.none("fragment", f"nothing defines {', '.join(missing[:_SHOWN])}")
         if not _uses_torch(draft):
             return own.none("fragment", "nothing of torch is used")

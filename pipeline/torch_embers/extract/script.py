@@ -59,7 +59,7 @@ class Script:
     def hash(self) -> str:
         """Of all that decides what a run does."""
         text = repr((self.code, sorted(self.environment.items())))
-        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
