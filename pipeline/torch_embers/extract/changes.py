@@ -28,7 +28,6 @@ _VALUE_BEHIND = re.compile(
     r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d[\d.,e+-]{0,30}(?![a-zA-Z])|True\b|False\b|nan\b|-?inf\b)"
 )
 """A comment that shows what a call gives."""
-_ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
 
 
 class _Replacement(NamedTuple):
@@ -221,20 +220,18 @@ def print_values(draft: Draft) -> None:
 
 
 def call_definitions(draft: Draft) -> bool:
-    """Call what a report only defines: its functions without arguments.
+    """Call what a report only defines: the first of its functions without arguments.
 
     Returns:
         Whether something was called.
     """
-    calls = {n.name: call for n in draft.tree.body if isinstance(n, ast.FunctionDef) and (call := _call(n))}
-    lines = [call for name, call in calls.items() if name.lower().startswith(_ENTRY)] or list(calls.values())[:1]
-    if not lines:
-        return False
-    number = draft.text.count("\n") + 1
-    draft.text += "\n".join(lines) + "\n"
-    draft.tree = parse(draft.text)
-    draft.changes.append(ScriptChange(number, "", "\n".join(lines), "The report only defines it."))
-    return True
+    calls = (_call(node) for node in draft.tree.body if isinstance(node, ast.FunctionDef))
+    call = next(filter(None, calls), "")
+    if call:
+        draft.changes.append(ScriptChange(draft.text.count("\n") + 1, "", call, "The report only defines it."))
+        draft.text += f"{call}\n"
+        draft.tree = parse(draft.text)
+    return bool(call)
 
 
 def _call(node: ast.FunctionDef) -> str:

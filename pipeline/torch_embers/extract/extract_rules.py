@@ -54,7 +54,6 @@ class _Tags(Explained):
 class _Output(Explained):
     names: frozenset[str]
     begins: Pattern
-    slips: frozenset[str]
 
 
 class _Command(Explained):

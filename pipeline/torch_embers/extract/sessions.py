@@ -8,7 +8,6 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import extract_rules
 from torch_embers.extract.names import dotted
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import python_at_start, try_parse
@@ -56,14 +55,10 @@ def _chunk(code: Sequence[str], output: Sequence[str]) -> Chunk:
 
 
 def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
-    """The script that a session is: values that it showed are printed, slips are left out.
-
-    A session goes on after an error, a script does not: a statement that ended in a slip (NameError, SyntaxError ...)
-    is left out where others follow.
-    """
+    """The script that a session is: values that it showed are printed, what is no Python is left out."""
     lines: list[str] = []
     changes = [ScriptChange(0, "", "", "Prompts and outputs of a session are taken off.")]
-    for place, chunk in enumerate(session):
+    for chunk in session:
         number = len(lines) + 1
         tree = try_parse(chunk.code + "\n")
         code = chunk.code
@@ -71,9 +66,8 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
             mended = python_at_start(code, whole=True)
             code, tree = mended.code.rstrip("\n"), try_parse(mended.code) if mended.code else None
             changes += [replace(change, line=number + max(change.line - 1, 0)) for change in mended.changes]
-        error = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2].strip()
-        if tree is None or (error in extract_rules.load().output.slips and place + 1 < len(session)):
-            changes.append(ScriptChange(number, chunk.code[:400], "", "It failed by a slip, and the session goes on."))
+        if tree is None:
+            changes.append(ScriptChange(number, chunk.code[:400], "", "It is no Python, and the session goes on."))
             continue
         if chunk.output.strip() and "Traceback (most recent" not in chunk.output and _is_value(tree):
             shown = f"print({code.strip().rstrip(';')})"

@@ -179,7 +179,7 @@ def _with_fix(found: list[Segment], fix: Version | None) -> list[Segment]:
     made: list[Segment] = []
     before: Version | None = None
     for segment in found:
-        is_border = segment.flip is not None and before is not None
-        made.append(replace(segment, at_fix=before < fix <= Version(segment.versions[0]) if is_border else None))
+        at_fix = None if before is None else before < fix <= Version(segment.versions[0])
+        made.append(replace(segment, at_fix=at_fix if segment.flip else None))
         before = before if segment.ending in GAPS else Version(segment.versions[-1])
     return made
