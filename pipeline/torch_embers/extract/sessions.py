@@ -42,9 +42,12 @@ def chunks(lines: Sequence[str]) -> Iterator[Chunk]:
             if code:
                 yield _chunk(code, output)
             code, output = [first[1] or ""], []
-        elif code and more and not output:
+        elif not code:
+            if "torch" in line and try_parse(line.strip() + "\n") is not None:  # set-up above the first prompt
+                yield Chunk(line.strip(), "")
+        elif more and not output:
             code.append(more[1] or "")
-        elif code:
+        else:
             output.append(_OUT.sub("", line, count=1))
     if code:
         yield _chunk(code, output)
