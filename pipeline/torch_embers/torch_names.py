@@ -134,7 +134,7 @@ def uses_of(code: str) -> Uses:
         tree = ast.parse(text)
     reader = _Reader(names_of(tree))
     reader.visit(tree)
-    if reader.stars and undefined(text, tree).keys() - reader.names.keys():
+    if reader.stars and set(undefined(text, tree)) - reader.names.keys():
         reader.dynamic += [Dynamic(line, f"imports everything from {module}") for line, module in reader.stars]
     meant = {meaning.partition(".")[0] for meanings in reader.names.values() for meaning in meanings}
     return Uses(

@@ -97,7 +97,7 @@ UNITS = {
 def test_time_grows_with_the_length_of_any_text(unit: str) -> None:
     def work(length: int) -> None:
         text = repeated(unit, length)
-        reading.read(ReportText(REPO, 1, text, text, ["torch fails " + text[: length // 3]] * 6))
+        reading.read(ReportText(text, text, ["torch fails " + text[: length // 3]] * 6))
         read(text, repo=REPO, number=1)
         Components.load().by_text(text, text)
 

@@ -43,6 +43,6 @@ def test_a_long_report(part: str) -> None:
     def work(times: int) -> None:
         for seen in SEEN:
             runs = {"2.6.0": [seen]}
-            matched(segments(runs), runs, ReportText("pytorch/pytorch", 1, "title", part * times))
+            matched(segments(runs), runs, ReportText("title", part * times))
 
     assert_linear(work)

@@ -27,7 +27,7 @@ SEED = 'torch.manual_seed(int(os.environ.get("EMBERS_SEED", "0")))'
 
 
 def found(body: str, *comments: str, title: str = "It fails") -> Script | NoScript:
-    return read(ReportText(REPO, 1, title, dedent(body), comments))
+    return read(ReportText(title, dedent(body), comments))
 
 
 def script(body: str, *comments: str, title: str = "It fails") -> Script:
@@ -80,15 +80,12 @@ def test_code_is_found_in_every_form(body: str) -> None:
         ">>> x = torch.ones(2)\n>>> x + 1\ntensor([2., 2.])\n>>> x.foo\nTraceback (most recent call last):\n  File ''",
         "In [1]: x = torch.ones(2)\n\nIn [2]: x + 1\nOut[2]: tensor([2., 2.])\n\nIn [3]: x.foo\n---\nAttributeError",
         "In [1]: x = torch.ones(2)\n\nIn [2]: x + 1\nOut[2]: tensor([2., 2.])\n\nIn [3]: %timeit x.foo\n3 ns",
-        ">>> y = z\nNameError: name 'z' is not defined\n>>> x = torch.ones(2)\n>>> x + 1\ntensor([2., 2.])\n>>> x.foo",
     ],
 )
 def test_a_session_becomes_a_program_that_prints_what_was_shown(session: str) -> None:
     made = script(f"```python\n{session}\n```\n")
-    assert [line for line in own(made) if "y = z" not in line] in (
-        ["x = torch.ones(2)", "print(x + 1)", "print(x.foo)"],
-        ["x = torch.ones(2)", "print(x + 1)", "x.foo"],
-    )
+    assert own(made)[:2] == ["x = torch.ones(2)", "print(x + 1)"]
+    assert own(made)[2:] in (["print(x.foo)"], ["x.foo"])
 
 
 def test_prompts_within_a_docstring_make_no_session() -> None:
@@ -183,14 +180,12 @@ def test_the_header_seeds_and_imports_what_is_left_out() -> None:
     [
         ('x = torch.ones(2, device="cuda")', "x = torch.ones(2, device=embers_device)", "cuda"),
         ('x = torch.ones(2, device="cuda:1")', "x = torch.ones(2, device=embers_device)", "cuda"),
-        ('x = torch.ones(2, device=f"cuda:{0}")', "x = torch.ones(2, device=embers_device)", "cuda"),
         ("x = torch.ones(2, device=0)", "x = torch.ones(2, device=embers_device)", "cuda"),
         ("x = torch.ones(2).cuda().cuda(0)", "x = torch.ones(2).to(embers_device).to(embers_device)", "cuda"),
         ('x = torch.ones(2).to("mps")', "x = torch.ones(2).to(embers_device)", "mps"),
         ('d = torch.device("xpu")', "d = torch.device(embers_device)", "xpu"),
         ("x = torch.cuda.FloatTensor(2)", "x = torch.FloatTensor(2)", "cuda"),
         ("torch.cuda.synchronize()", "None", "cuda"),
-        ("assert torch.cuda.is_available()", "assert True", "cuda"),
         ('d = "cuda" if torch.cuda.is_available() else "cpu"', None, ""),
         ("if torch.cuda.is_available(): x = torch.ones(2).cuda()", None, ""),
         ('if torch.ones(2).device.type == "cuda": pass', None, ""),
@@ -255,7 +250,6 @@ GROUP = 'import torch.distributed as dist\ndist.init_process_group("gloo"{})\npr
         ("```\n#include <torch/torch.h>\nint main() {}\n```", "not_python", ""),
         ("```\nprint(torch.relu(my_input))\n```", "fragment", "nothing defines my_input"),
         ("```\nimport torch\nclass A:\n    def f(self): pass\n```", "fragment", "nothing is run"),
-        ("```\nprint(torch.relu(x))\nx = torch.ones(1)\n```", "fragment", "x is used before it is set"),
         ("```\nprint(torch.relu(...))\n```", "fragment", "arguments are left out"),
         ("```\nimport torch\nx = torch.ones(\ny = 1 +\nfor\nprint(1)\n```", "fragment", "line 2"),
         ("```\nimport torch\nx = torch.load('model.pt')\n```", "data", "model.pt"),
@@ -297,7 +291,7 @@ PIECES = ["```", "```python\n", "~~~", ">>> ", "In [1]: ", "import torch\n", "to
 
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=60).map("".join))
 def test_every_text_gives_one_clean_answer(text: str) -> None:
-    made = read(ReportText(REPO, 1, text[:50], text, (text,)))
+    made = read(ReportText(text[:50], text, (text,)))
     if isinstance(made, NoScript):
         assert made.reason in extract_rules.load().reasons
         return
@@ -331,7 +325,7 @@ def test_every_text_gives_one_clean_answer(text: str) -> None:
     ids=lambda text: f"{text[:12]!r}",
 )
 def test_a_text_made_to_be_slow_or_deep_has_an_answer(text: str) -> None:
-    assert isinstance(read(ReportText(REPO, 1, "t", text)), Script | NoScript)
+    assert isinstance(read(ReportText("t", text)), Script | NoScript)
 
 
 # --- the table ----------------------------------------------------------------------------------------------------
@@ -364,17 +358,17 @@ def rows_of(store: Store) -> dict[int, tuple[str | None, str | None]]:
 def test_every_issue_has_one_row_and_is_read_again_only_when_it_changed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = update_scripts.refresh(store, None, Silent())
-    assert counts == update_scripts.Counts(3, 1, {"no_code": 1, "not_mined": 1}, 3)
+    assert update_scripts.refresh(store, None, Silent()) == 3
     assert {number: why for number, (_, why) in rows_of(store).items()} == {1: None, 3: "no_code", 4: "not_mined"}
-    assert update_scripts.refresh(store, None, Silent()).read == 0
+    assert update_scripts.refresh(store, None, Silent()) == 0
     with store.writer("test") as writer, writer.transaction() as connection:
         connection.execute("UPDATE items SET body = 'gone' WHERE number = 1")
         connection.execute("DELETE FROM items WHERE number = 4")
-    assert update_scripts.refresh(store, None, Silent(), [3]).read == 0
-    assert update_scripts.refresh(store, None, Silent()) == update_scripts.Counts(2, 0, {"no_code": 2}, 1)
+    assert update_scripts.refresh(store, None, Silent(), [3]) == 0
+    assert update_scripts.refresh(store, None, Silent()) == 1
+    assert rows_of(store) == {1: (None, "no_code"), 3: (None, "no_code")}
     monkeypatch.setattr(extract_rules, "version", lambda: "other")
-    assert update_scripts.refresh(store, None, Silent()).read == 2
+    assert update_scripts.refresh(store, None, Silent()) == 2
 
 
 def test_of_a_report_that_did_not_run_its_script_or_the_reason_is_shown(store: Store) -> None:
@@ -387,7 +381,7 @@ def test_of_a_report_that_did_not_run_its_script_or_the_reason_is_shown(store: S
 
 def test_an_interrupted_run_keeps_its_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update_scripts, "BATCH", 1)
-    monkeypatch.setattr(update_scripts, "read", lambda item: read(item) if item.number == 1 else 1 / 0)
+    monkeypatch.setattr(update_scripts, "read", lambda item: read(item) if item.body.startswith("```") else 1 / 0)
     with pytest.raises(ZeroDivisionError):
         update_scripts.refresh(store, None, Silent())
     assert list(rows_of(store)) == [1]

@@ -43,7 +43,7 @@ BUG = Observation("exception", "RuntimeError", "expected scalar type Float but f
 
 
 def report(body: str, title: str = "something is odd", *comments: str) -> ReportText:
-    return ReportText("pytorch/pytorch", 1, title, body, comments)
+    return ReportText(title, body, comments)
 
 
 def of(seen: Observation, text: ReportText) -> Segment:
@@ -65,7 +65,7 @@ def test_the_constructed_reports_are_read_right(shared_data: Path) -> None:
     path = shared_data.parent / "reports" / "constructed.jsonl"
     found = {}
     for item in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-        text = ReportText("pytorch/pytorch", item["number"], item["title"], item["body"])
+        text = ReportText(item["title"], item["body"])
         found[item["number"]] = of(CONSTRUCTED[item["number"]][0], text)
     assert {number: one.match for number, one in found.items()} == {
         number: match for number, (_, match) in CONSTRUCTED.items()

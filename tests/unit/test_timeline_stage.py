@@ -118,16 +118,11 @@ def test_a_flip_is_at_the_release_with_the_fix_or_not(crashed: Path, release: st
     assert [one.at_fix for one in of(crashed, 5).segments] == [None, at_fix]
 
 
-def test_the_day_of_a_merge_leaves_open_what_it_does_not_decide() -> None:
-    exact, near = (
-        update_timelines.known_fix(None, None, "2022-08-01"),
-        update_timelines.known_fix(None, None, "2024-09-01"),
-    )
-    assert exact == (update_timelines.Version("1.13.0"), update_timelines.Version("1.13.0"))
-    assert near is not None
-    assert near.oldest < (near.newest or near.oldest)
-    assert update_timelines.known_fix("2.1.0", ["1.0.0"], None) == (update_timelines.Version("2.1.0"),) * 2
-    assert update_timelines.known_fix(None, None, None) is None
+def test_the_release_of_the_commit_goes_before_those_of_the_catalog() -> None:
+    known_fix = update_timelines.known_fix
+    assert str(known_fix("2.1.0", ["1.0.0"])) == "2.1.0"
+    assert str(known_fix(None, ["2.10.0", "2.9.1"])) == "2.9.1"
+    assert known_fix(None, None) is None
 
 
 def test_what_cannot_run_is_no_clean_run(crashed: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from torch_embers.extract import extract_rules
-from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
+from torch_embers.extract.names import aliases, dotted, nodes, undefined
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import parse, try_parse
 
@@ -28,7 +28,6 @@ _VALUE_BEHIND = re.compile(
     r"(?:tensor|array|torch\.[sS]|[-\[(]{0,5}\d[\d.,e+-]{0,30}(?![a-zA-Z])|True\b|False\b|nan\b|-?inf\b)"
 )
 """A comment that shows what a call gives."""
-_ENTRY = ("main", "repro", "run", "test", "demo", "example", "bug", "check", "bench")
 
 
 class _Replacement(NamedTuple):
@@ -49,15 +48,9 @@ class Draft:
     tree: ast.Module
     changes: list[ScriptChange]
 
-    def known(self) -> dict[str, str]:
-        """Full name by bound name, with the usual names of modules that are not imported yet."""
-        usual = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "np": "numpy"}
-        own = bound(self.tree)
-        return {name: full for name, full in usual.items() if name not in own} | dict(aliases(self.tree))
-
     def replace(self, wanted: Iterable[_Replacement]) -> None:
         """Make replacements; what would break the script is left out whole."""
-        raw = self.text.encode("utf-8", "surrogatepass")
+        raw = self.text.encode()
         starts = [0, *(end.end() for end in re.finditer(b"\n", raw))]
         spans = []
         for one in wanted:
@@ -72,18 +65,18 @@ class Draft:
         for begin, end, one in sorted(spans, key=lambda span: (span[0], -span[1])):
             if begin < done:  # within a part that is replaced already
                 continue
-            before = raw[begin:end].decode("utf-8", "surrogatepass")
+            before = raw[begin:end].decode()
             after = one.after + "\n" * (before.count("\n") - one.after.count("\n"))
-            parts += [raw[done:begin], after.encode("utf-8", "surrogatepass")]
+            parts += [raw[done:begin], after.encode()]
             done = end
             line = raw.count(b"\n", 0, begin) + 1
             changes.append(ScriptChange(line, before[:400], one.after[:400], one.reason))
-        text = b"".join([*parts, raw[done:]]).decode("utf-8", "surrogatepass")
+        text = b"".join([*parts, raw[done:]]).decode()
         if changes and (tree := try_parse(text)) is not None:
             self.text, self.tree = text, tree
             self.changes += changes
 
-    def insert(self, lines: list[tuple[str, str]]) -> None:
+    def insert(self, lines: Mapping[str, str]) -> None:
         """Put lines with their reasons behind the docstring and the imports from ``__future__``."""
         place = 0
         for node in self.tree.body:
@@ -92,52 +85,39 @@ class Draft:
                 break
             place = node.end_lineno or node.lineno
         kept = self.text.split("\n")
-        self.text = "\n".join([*kept[:place], *(line for line, _ in lines), *kept[place:]])
+        self.text = "\n".join([*kept[:place], *lines, *kept[place:]])
         self.tree = parse(self.text)
         moved = [replace(c, line=c.line + len(lines)) if c.line > place else c for c in self.changes]
-        added = [ScriptChange(place + number, "", line, reason) for number, (line, reason) in enumerate(lines, 1)]
+        added = [
+            ScriptChange(place + number, "", line, reason) for number, (line, reason) in enumerate(lines.items(), 1)
+        ]
         self.changes = [*added, *moved]
 
 
 # --- the header ---------------------------------------------------------------------------------------------------
 
 
-def missing(draft: Draft) -> list[str]:
-    """Names that nothing defines and the header does not know, by their first use."""
-    return [name for name, taken in undefined(draft.text, draft.tree).items() if not _import_of(name, taken)]
-
-
-def _import_of(name: str, taken: bool) -> str:
-    """Line of the header for a name; a module's name counts where something is taken from it."""
-    line = extract_rules.load().imports.get(name, "")
-    return line if taken or not line.startswith("import ") else ""
-
-
 def add_header(draft: Draft, arguments: str) -> None:
     """Imports that were left out, a seed, the device and the command's arguments."""
-    reason = "An import that the report leaves out."
-    used = undefined(draft.text, draft.tree)
-    lines = {line: reason for name, taken in used.items() if (line := _import_of(name, taken))}
+    imports = extract_rules.load().imports
+    lines = [imports[name] for name in undefined(draft.text, draft.tree) if name in imports]
     seed = 'int(os.environ.get("EMBERS_SEED", "0"))'
     full = {*aliases(draft.tree).values(), *(line.split()[1] for line in lines)}
-    header = [("import os", "For the seed."), ("import torch", "For the seed.")]
-    header += [(line, reason) for line in lines if line not in ("import os", "import torch")]
-    header.append((f"torch.manual_seed({seed})", "Random numbers that a run can repeat."))
+    header = dict.fromkeys(("import os", "import torch"), "For the seed.")
+    for line in lines:
+        header.setdefault(line, "An import that the report leaves out.")
+    header[f"torch.manual_seed({seed})"] = "Random numbers that a run can repeat."
     for module, call in (("numpy", "numpy.random.seed"), ("random", "random.seed")):
         if "random" in draft.text and any(name.partition(".")[0] == module for name in full):
-            header += [
-                (f"import {module}", "For the seed."),
-                (f"{call}({seed})", "Random numbers that a run can repeat."),
-            ]
+            header[f"import {module}"] = "For the seed."
+            header[f"{call}({seed})"] = "Random numbers that a run can repeat."
     if DEVICE in draft.text:
         chosen = f'{DEVICE} = "cuda" if torch.cuda.is_available() else "cpu"'
-        header.append((chosen, "The accelerator where there is one, else the CPU."))
+        header[chosen] = "The accelerator where there is one, else the CPU."
     if arguments and ("argparse" in draft.text or "sys.argv" in draft.text):
-        header += [
-            ("import sys", "For the command's arguments."),
-            (f"sys.argv[1:] = {arguments.split()!r}", "As the report calls it."),
-        ]
-    draft.insert(list(dict(header).items()))
+        header["import sys"] = "For the command's arguments."
+        header[f"sys.argv[1:] = {arguments.split()!r}"] = "As the report calls it."
+    draft.insert(header)
 
 
 # --- devices ------------------------------------------------------------------------------------------------------
@@ -150,7 +130,7 @@ def free_of_device(draft: Draft) -> str:
         The accelerator, or an empty text where the code moves to none.
     """
     before = draft.text
-    known = draft.known()
+    known = aliases(draft.tree)
     skip = guarded(draft)
     for node in nodes(draft.tree):  # a text that is compared or chosen by a condition is no move
         if isinstance(node, ast.JoinedStr):  # Python 3.11 does not tell where its parts stand
@@ -174,14 +154,8 @@ def _move(node: ast.AST, known: Mapping[str, str], device: str) -> tuple[str, _R
             return name, _Replacement(node, f".to({device})", reason, owner)
         case ast.Constant(value=str(value)) if match := _ACCELERATOR.fullmatch(value):
             return match[1], _Replacement(node, device, reason)
-        case ast.JoinedStr(values=[ast.Constant(value=str(value)), ast.FormattedValue()]) if (
-            match := _ACCELERATOR.fullmatch(value.rstrip(":"))
-        ):
-            return match[1], _Replacement(node, device, reason)
         case ast.keyword(arg="device", value=ast.Constant(value=int()) as number):
             return "cuda", _Replacement(number, device, reason)
-        case ast.Constant(value=str(value)) if match := _TENSOR_TYPE.fullmatch(value):
-            return "cuda", _Replacement(node, repr(f"torch.{match[1]}"), reason)
         case ast.Attribute() if match := _TENSOR_TYPE.fullmatch(dotted(node, known)):
             return "cuda", _Replacement(node, f"torch.{match[1]}", reason)
         case _:
@@ -193,10 +167,8 @@ def _opened(node: ast.AST, known: Mapping[str, str]) -> tuple[str, _Replacement]
     match node:
         case ast.Call() if match := extract_rules.load().devices.guarded.fullmatch(dotted(node.func, known)):
             return match[1], _Replacement(node, "None", "It only serves the accelerator.")
-        case ast.Assert(test=ast.Call() as test) if _asks(test):
-            return "cuda", _Replacement(test, "True", "It goes on without the accelerator.")
-        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test, body=[*_, last]) if _asks(asked) and _ends(
-            last, known
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=asked) as test, body=[*_, ast.Raise() | ast.Return()]) if (
+            _asks(asked)
         ):
             return "cuda", _Replacement(test, "False", "It goes on without the accelerator.")
         case _:
@@ -208,22 +180,8 @@ def _asks(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "is_available"
 
 
-def _ends(node: ast.stmt, known: Mapping[str, str]) -> bool:
-    if isinstance(node, ast.Raise | ast.Return):
-        return True
-    called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
-    return called is not None and dotted(called, known) in ("sys.exit", "exit", "quit", "os._exit")
-
-
 def guarded(draft: Draft) -> set[int]:
     """Identities of nodes that only run where a condition asks for an accelerator."""
-    flags = {
-        target.id
-        for node in nodes(draft.tree)
-        if isinstance(node, ast.Assign) and any(_asks(part) for part in ast.walk(node.value))
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
     found: set[int] = set()
     waiting: list[tuple[ast.AST, bool]] = [(draft.tree, False)]
     while waiting:
@@ -231,8 +189,7 @@ def guarded(draft: Draft) -> set[int]:
         if inside:
             found.add(id(node))
         elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.UnaryOp):
-            parts = ast.walk(node.test)
-            inside = any(_asks(part) or (isinstance(part, ast.Name) and part.id in flags) for part in parts)
+            inside = any(map(_asks, ast.walk(node.test)))
         waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
     return found
 
@@ -263,27 +220,18 @@ def print_values(draft: Draft) -> None:
 
 
 def call_definitions(draft: Draft) -> bool:
-    """Call what a report only defines: its tests, or functions without arguments.
+    """Call what a report only defines: the first of its functions without arguments.
 
     Returns:
         Whether something was called.
     """
-    tests = (n for n in draft.tree.body if isinstance(n, ast.ClassDef))
-    if any("TestCase" in dotted(base, {}) for test in tests for base in test.bases):
-        lines = ["import unittest", "unittest.main()"]
-    else:
-        calls = {n.name: _call(n) for n in draft.tree.body if isinstance(n, ast.FunctionDef) and _call(n)}
-        entries = [name for name in calls if name.lower().startswith(_ENTRY)] or list(calls)[:1]
-        lines = [calls[name] for name in entries]
-    if not lines:
-        return False
-    number = draft.text.count("\n") + 1
-    draft.text = (
-        draft.text.rstrip("\n") + "\n" * (number - draft.text.rstrip("\n").count("\n") - 1) + "\n".join(lines) + "\n"
-    )
-    draft.tree = parse(draft.text)
-    draft.changes.append(ScriptChange(number, "", "\n".join(lines), "The report only defines it."))
-    return True
+    calls = (_call(node) for node in draft.tree.body if isinstance(node, ast.FunctionDef))
+    call = next(filter(None, calls), "")
+    if call:
+        draft.changes.append(ScriptChange(draft.text.count("\n") + 1, "", call, "The report only defines it."))
+        draft.text += f"{call}\n"
+        draft.tree = parse(draft.text)
+    return bool(call)
 
 
 def _call(node: ast.FunctionDef) -> str:

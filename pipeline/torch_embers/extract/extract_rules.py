@@ -15,7 +15,7 @@ from torch_embers.link.relations import unbounded
 from torch_embers.toml_models import Entry, Explained
 
 FILE = "extract.toml"
-CODE = 2
+CODE = 3
 """Raised when the code of this package makes another script of a text."""
 
 
@@ -54,7 +54,6 @@ class _Tags(Explained):
 class _Output(Explained):
     names: frozenset[str]
     begins: Pattern
-    slips: frozenset[str]
 
 
 class _Command(Explained):

@@ -7,16 +7,17 @@ the text; the first that runs something of torch is the script. Nothing is execu
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from torch_embers.extract import changes, extract_rules
 from torch_embers.extract.blocks import blocks
-from torch_embers.extract.names import aliases, bound, dotted, nodes, too_early, undefined
+from torch_embers.extract.names import aliases, bound, dotted, nodes, undefined
 from torch_embers.extract.needs import needs
 from torch_embers.extract.script import Script, ScriptChange
 from torch_embers.extract.script_command import ONE_PROCESS, command_of
-from torch_embers.extract.syntax import try_parse
+from torch_embers.extract.syntax import parse, try_parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,12 +87,11 @@ def _without_code(found: Sequence[Block]) -> NoScript:
 
 
 def _part(block: Block) -> _Part:
-    tree = try_parse(block.code) or ast.Module(body=[], type_ignores=[])
-    try:
-        free = frozenset(undefined(block.code, tree))
-    except SyntaxError:
-        free = frozenset()
-    return _Part(block, bound(tree), free - extract_rules.load().imports.keys())
+    binds = free = frozenset[str]()
+    with suppress(SyntaxError):  # a session's statements may not parse together
+        binds = bound(block.code)
+        free = frozenset(undefined(block.code, parse(block.code))) - extract_rules.load().imports.keys()
+    return _Part(block, binds, free)
 
 
 def _candidates(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
@@ -131,10 +131,9 @@ def _script(item: ReportText, parts: Sequence[_Part], text: str) -> Script | NoS
         lacking = needs(draft, command)
         if lacking is not None:
             return own.none(*lacking)
-        if missing := changes.missing(draft):
+        imports = own.imports
+        if missing := [name for name in undefined(draft.text, draft.tree) if name not in imports]:
             return own.none("fragment", f"nothing defines {', '.join(missing[:_SHOWN])}")
-        if early := too_early(draft.tree):
-            return own.none("fragment", f"{early[0]} is used before it is set")
         if not _uses_torch(draft):
             return own.none("fragment", "nothing of torch is used")
         if any(

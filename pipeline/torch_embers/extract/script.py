@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 class ReportText:
     """The texts of an item; anything may stand in them."""
 
-    repo: str
-    number: int
     title: str
     body: str
     comments: Sequence[str] = ()
@@ -61,7 +59,7 @@ class Script:
     def hash(self) -> str:
         """Of all that decides what a run does."""
         text = repr((self.code, sorted(self.environment.items())))
-        return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from torch_embers.extract import extract_rules
+from torch_embers.extract.names import dotted
 from torch_embers.extract.script import ScriptChange
 from torch_embers.extract.syntax import python_at_start, try_parse
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _FIRST = re.compile(r"[ \t]{0,12}(?:>>>|In ?\[(?:\d{1,5}| |\*)\] ?:)(?: (.*)|)$")
 _MORE = re.compile(r"[ \t]{0,12}(?:\.\.\.|\.{3,12}:)(?: (.*)|)$")
 _OUT = re.compile(r"[ \t]{0,12}Out ?\[\d{1,5}\] ?: ?")
-_LONGEST_STATEMENT = 80
-"""Lines that a statement may go on for without prompts."""
 
 
 class Chunk(NamedTuple):
@@ -49,22 +47,10 @@ def chunks(lines: Sequence[str]) -> Iterator[Chunk]:
                 yield Chunk(line.strip(), "")
         elif more and not output:
             code.append(more[1] or "")
-        elif not output and len(code) < _LONGEST_STATEMENT and _unfinished(code):
-            code.append(line)
         else:
             output.append(_OUT.sub("", line, count=1))
     if code:
         yield _chunk(code, output)
-
-
-def _unfinished(code: Sequence[str]) -> bool:
-    """Whether a statement goes on in the next line although that has no prompt: an open bracket or a block."""
-    if code[-1].rstrip().endswith(("\\", ",")) or (len(code) == 1 and code[0].rstrip().endswith(":")):
-        return True
-    text = "\n".join(code)
-    if sum(map(text.count, "([{")) > sum(map(text.count, ")]}")):
-        return True
-    return len(code) > 1 and code[0].rstrip().endswith(":") and code[-1].startswith((" ", "\t"))
 
 
 def _chunk(code: Sequence[str], output: Sequence[str]) -> Chunk:
@@ -72,14 +58,10 @@ def _chunk(code: Sequence[str], output: Sequence[str]) -> Chunk:
 
 
 def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
-    """The script that a session is: values that it showed are printed, slips are left out.
-
-    A session goes on after an error, a script does not: a statement that ended in a slip (NameError, SyntaxError ...)
-    is left out where others follow.
-    """
+    """The script that a session is: values that it showed are printed, what is no Python is left out."""
     lines: list[str] = []
     changes = [ScriptChange(0, "", "", "Prompts and outputs of a session are taken off.")]
-    for place, chunk in enumerate(session):
+    for chunk in session:
         number = len(lines) + 1
         tree = try_parse(chunk.code + "\n")
         code = chunk.code
@@ -87,12 +69,8 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
             mended = python_at_start(code, whole=True)
             code, tree = mended.code.rstrip("\n"), try_parse(mended.code) if mended.code else None
             changes += [replace(change, line=number + max(change.line - 1, 0)) for change in mended.changes]
-        error = chunk.output.rstrip().rpartition("\n")[2].partition(":")[0].rpartition(".")[2].strip()
-        if tree is None or (error in extract_rules.load().output.slips and place + 1 < len(session)):
-            if chunk.code.strip():
-                changes.append(
-                    ScriptChange(number, chunk.code[:400], "", "It failed by a slip, and the session goes on.")
-                )
+        if tree is None:
+            changes.append(ScriptChange(number, chunk.code[:400], "", "It is no Python, and the session goes on."))
             continue
         if chunk.output.strip() and "Traceback (most recent" not in chunk.output and _is_value(tree):
             shown = f"print({code.strip().rstrip(';')})"
@@ -106,9 +84,6 @@ def program(session: Sequence[Chunk]) -> tuple[str, tuple[ScriptChange, ...]]:
 
 def _is_value(tree: ast.Module) -> bool:
     match tree.body:
-        case [ast.Expr(value=ast.Call(func=ast.Name(id="print")))]:
-            return False
-        case [ast.Expr()]:
-            return True
-        case _:
-            return False
+        case [ast.Expr(value=value)]:
+            return not isinstance(value, ast.Call) or dotted(value.func, {}) != "print"
+    return False

@@ -12,13 +12,6 @@ from torch_embers.extract import extract_rules
 from torch_embers.extract.names import dotted
 from torch_embers.extract.script import ScriptChange
 
-_PLAIN = str.maketrans(
-    {
-        "\u00a0": " ", "\u3000": " ", "\u2003": " ", "\u2009": " ", "\u200b": None, "\u200c": None, "\u200d": None,
-        "\ufeff": None, "\u2060": None, "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-",
-        "\u2212": "-", "\x00": None, "\x0c": None, "\u2026": "...",
-    }
-)  # fmt: skip
 _LINK = re.compile(r"[.*/%&|^~<>@+-]|\)\(|\]\[|\b(?:not|lambda|if|else|and|or|in|await)\b")
 """What nests one node into another without a bracket."""
 _LINKS = 600
@@ -102,9 +95,9 @@ def python_at_start(text: str, *, whole: bool = False) -> Parsed:
     text = text.strip("\n").rstrip() + "\n"
     changes: list[ScriptChange] = []
     if try_parse(text) is None:
-        plain = textwrap.dedent(text.translate(_PLAIN).expandtabs(4))
+        plain = textwrap.dedent(text.expandtabs(4))
         if plain != text:
-            changes.append(ScriptChange(0, "", "", "Blanks, quotes and indentation as Python knows them."))
+            changes.append(ScriptChange(0, "", "", "Indentation as Python knows it."))
             text = plain
     lines = text.split("\n")
     stop = SyntaxError()

@@ -7,8 +7,7 @@ interrupted run goes on where it stopped.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.extract import extract_rules
@@ -18,30 +17,14 @@ from torch_embers.normalize import now_utc
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
+    from torch_embers.extract.script import Script
     from torch_embers.progress import Progress
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
 BATCH = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """What became of the issues.
-
-    Attributes:
-        issues: each has one row.
-        scripts: of them, those with a script.
-        reasons: issues without a script by reason, the most frequent first.
-        read: issues that were read now.
-    """
-
-    issues: int
-    scripts: int
-    reasons: Mapping[str, int]
-    read: int
 
 
 _TO_READ = """
@@ -60,22 +43,20 @@ WHERE coalesce(i.kind, 'issue') = 'issue' AND coalesce($repo, i.repo) = i.repo
 ORDER BY ALL
 """
 _TEXTS = """
-SELECT i.repo, i.number, coalesce(i.title, ''), i.body,
+SELECT i.repo, i.number, w.hash, coalesce(i.title, ''), i.body,
        coalesce((SELECT list(m.body ORDER BY m.created_at, m.comment_id) FROM comments m
                  WHERE m.repo = i.repo AND m.number = i.number AND m.body IS NOT NULL), [])
-FROM items i JOIN (SELECT unnest($repos) AS repo, unnest($numbers) AS number) w USING (repo, number)
+FROM items i JOIN (SELECT unnest($repos) AS repo, unnest($numbers) AS number, unnest($hashes) AS hash) w
+    USING (repo, number)
 """
 _STALE = """
 DELETE FROM scripts WHERE NOT EXISTS (
     FROM items i WHERE i.repo = scripts.repo AND i.number = scripts.number AND coalesce(i.kind, 'issue') = 'issue')
 """
-_COUNTED = """
-SELECT reason, count(*) FROM scripts WHERE coalesce($repo, repo) = repo GROUP BY ALL ORDER BY 2 DESC, 1
-"""
 
 
-def refresh(store: Store, repo: str | None, progress: Progress, numbers: Collection[int] | None = None) -> Counts:
-    """Read the issues whose texts or rules changed.
+def refresh(store: Store, repo: str | None, progress: Progress, numbers: Collection[int] | None = None) -> int:
+    """Read the issues whose texts or rules changed; return how many.
 
     Args:
         store: the database.
@@ -97,31 +78,28 @@ def refresh(store: Store, repo: str | None, progress: Progress, numbers: Collect
             part = todo[start : start + BATCH]
             _read(store, writer, part)
             progress.advanced(len(part))
-    with store.read() as connection:
-        counted = Counter(dict(connection.execute(_COUNTED, {"repo": repo}).fetchall()))
-    scripts = counted.pop(None, 0)
-    return Counts(scripts + counted.total(), scripts, dict(counted.most_common()), len(todo))
+    return len(todo)
 
 
 def _read(store: Store, writer: Writer, part: Sequence[tuple[str, int, str]]) -> None:
     """Read one batch of issues and write what came of it."""
-    asked = {"repos": [repo for repo, _, _ in part], "numbers": [number for _, number, _ in part]}
+    repos, numbers, hashes = zip(*part, strict=True)
     with store.read() as connection:
-        texts = connection.execute(_TEXTS, asked).fetchall()
-    made = {(repo, number): _row(repo, number, *rest) for repo, number, *rest in texts}
+        texts = connection.execute(_TEXTS, {"repos": repos, "numbers": numbers, "hashes": hashes}).fetchall()
     common = {"rules": extract_rules.version(), "made_at": now_utc()}
-    written = [made[repo, number] | common | {"content_hash": text_hash} for repo, number, text_hash in part]
+    written = [_row(*item) | common for item in texts]
     with writer.transaction() as connection:
         rows.replace(connection, "scripts", ("repo", "number"), written)
 
 
-def _row(repo: str, number: int, title: str, body: str | None, comments: Sequence[str]) -> dict[str, Any]:
-    row: dict[str, Any] = {"repo": repo, "number": number}
-    found = (
-        extract_rules.load().none("not_mined")
-        if body is None
-        else read(ReportText(repo, number, title, body, comments))
-    )
+def _row(
+    repo: str, number: int, text_hash: str, title: str, body: str | None, comments: Sequence[str]
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"repo": repo, "number": number, "content_hash": text_hash}
+    if body is None:
+        found: Script | NoScript = extract_rules.load().none("not_mined")
+    else:
+        found = read(ReportText(title, body, comments))
     if isinstance(found, NoScript):
         return row | {"reason": found.reason, "detail": found.detail}
     return row | {

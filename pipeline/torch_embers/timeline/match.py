@@ -177,8 +177,6 @@ def _with_inner(name: str, message: str) -> Iterator[tuple[str, str]]:
 
 def _error_in(name: str, message: str, passage: Passage) -> Iterator[Found]:
     ours = words(message)[:_WORDS_COMPARED]
-    if not name or not ours:
-        return
     for place in re.finditer(rf"\b{re.escape(name)}\b[:(`'\"\s]{{0,6}}", passage.text[:200_000]):
         rest = passage.text[place.end() : place.end() + len(message) + 400]
         theirs = words(rest.partition("\n\n")[0])[: len(ours) + 30]
@@ -312,9 +310,10 @@ def _of_prints(run: Observation, said: Sequence[Passage]) -> tuple[Match, str]:
 def _items(passage: Passage) -> list[_Item]:
     """What a run would print that does as the passage says."""
     text = plain(passage.text)
-    made = [_Item(tuple(tokens(one)), is_tensor=True) for one in _tensors(text)]
+    tensors, rest = _tensors_and_rest(text)
+    made = [_Item(tuple(tokens(one)), is_tensor=True) for one in tensors]
     if passage.kind == "output":
-        lines = [line for line in _without_tensors(text).split("\n") if not _UNPRINTED.search(line)]
+        lines = [line for line in rest.split("\n") if not _UNPRINTED.search(line)]
         found = [_Item(tuple(tokens(line)), is_tensor=False) for line in lines]
         made += [item for item in found if item.values or len(item.tokens) >= LEAST_WORDS]
     elif not made:
@@ -347,8 +346,10 @@ def _tells(items: Sequence[_Item], side: Side) -> bool:
     return any(side != "expected" or not any(ERROR.search(token.text) for token in found) for found in worded)
 
 
-def _tensor_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where the tensors of a text begin and end."""
+def _tensors_and_rest(text: str) -> tuple[list[str], str]:
+    """The tensors of a text, and its lines without them and the words before them, which are their labels."""
+    tensors: list[str] = []
+    rest: list[str] = []
     done = 0
     for found in _TENSOR.finditer(text):
         if found.start() < done:
@@ -357,22 +358,11 @@ def _tensor_spans(text: str) -> Iterator[tuple[int, int]]:
         for mark in re.finditer(r"[()]", text[end : end + 100_000]):
             depth += 1 if mark[0] == "(" else -1
             if depth == 0:
+                rest.append(text[done : text.rfind("\n", done, found.start()) + 1 or done])
                 done = end + mark.end()
-                yield found.start(), done
+                tensors.append(text[found.start() : done])
                 break
-
-
-def _tensors(text: str) -> list[str]:
-    return [text[start:end] for start, end in _tensor_spans(text)]
-
-
-def _without_tensors(text: str) -> str:
-    kept, done = [], 0
-    for start, end in _tensor_spans(text):
-        # the words before a tensor are its label
-        kept.append(text[done : text.rfind("\n", done, start) + 1 or done])
-        done = end
-    return "".join((*kept, text[done:]))
+    return tensors, "".join((*rest, text[done:]))
 
 
 def _quoted(items: Sequence[_Item]) -> str:

@@ -88,18 +88,17 @@ class Raised(NamedTuple):
 
 
 @cache
+def _file() -> _File:
+    return load(_File, FILE)
+
+
 def limits() -> RunLimits:
     """The numbers of the file.
 
     Raises:
         InputError: it is missing or an entry is wrong.
     """
-    return load(_File, FILE).limits
-
-
-@cache
-def _rules() -> tuple[EndingRule, ...]:
-    return load(_File, FILE).rules
+    return _file().limits
 
 
 def observe(run: RunResult, code: str) -> Observation:
@@ -124,7 +123,7 @@ def observe(run: RunResult, code: str) -> Observation:
     raised = last_exception(run.stderr) if run.exit_code == 1 else None
     if raised is None:
         return Observation("exit", str(run.exit_code), printed=printed)
-    for rule in _rules():
+    for rule in _file().rules:
         if what := _fits(rule, raised, code):
             return Observation(rule.ending, what, raised.message, raised.frame, printed)
     is_memory = of_exception(raised.type, raised.message).kind == "memory"

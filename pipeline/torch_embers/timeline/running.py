@@ -27,7 +27,7 @@ from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
 from torch_embers.timeline import update_timelines
 from torch_embers.timeline.behaviour import showing
-from torch_embers.timeline.model import GAPS, LOUD, Observation, Segment
+from torch_embers.timeline.model import GAPS, LOUD, MIXED, Observation
 from torch_embers.timeline.observe import limits, observe
 
 if TYPE_CHECKING:
@@ -58,14 +58,24 @@ FROM scripts SEMI JOIN (SELECT unnest(?) AS repo, unnest(?) AS number) USING (re
 WHERE script IS NOT NULL ORDER BY script
 """
 _KNOWN = f"""
-SELECT script, build, environment, batch, attempt, {", ".join(SEEN)}
-FROM observations WHERE script IN (SELECT unnest(?))
+SELECT script, build, batch, attempt, {", ".join(SEEN)}
+FROM observations WHERE script IN (SELECT unnest($scripts)) AND environment = $environment
 """
-_SEGMENTS = """
-SELECT script, environment, versions[-1], ending, what, coalesce(match, '') FROM timelines
-WHERE script IN (SELECT unnest(?)) AND ending NOT IN (SELECT unnest(?)) AND provenance = 'own'
-ORDER BY script, environment, place
+_GONE = """
+WITH own AS (
+    SELECT script, place, versions[-1] AS version, coalesce(match, '') AS match,
+           list_contains($loud, ending) OR match = 'as_reported' OR ending = $mixed AND contains(what, 'SIG') AS is_bad,
+           place = max(place) OVER (PARTITION BY script) AS is_newest
+    FROM timelines
+    WHERE script IN (SELECT unnest($scripts)) AND environment = $environment AND provenance = 'own'
+        AND NOT list_contains($gaps, ending)
+)
+SELECT script, arg_max(version, place) FILTER (is_bad AND NOT is_newest), any_value(version) FILTER (is_newest)
+FROM own GROUP BY script HAVING count(*) FILTER (is_bad AND NOT is_newest) > 0
+    AND count(*) FILTER (is_newest AND match = 'as_reported') = 0
+ORDER BY script
 """
+"""The newest release on which each script was bad, and the newest that it runs on, where that is another behaviour."""
 
 
 class Program(NamedTuple):
@@ -92,15 +102,6 @@ class Todo:
     build: Build
     place: RunKey
     fresh: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """A behaviour that a script no longer shows, and where each side of that is run."""
-
-    program: Program
-    bad: Build
-    clean: Build
 
 
 FIRSTS = (RunKey(0, FIRST, 0), RunKey(1, FIRST, 0))
@@ -150,19 +151,6 @@ def series(runs: int, batch: int) -> list[RunKey]:
     return [RunKey(number % 2, batch, number // 2) for number in range(runs)]
 
 
-def needed(hits: int, runs: int, rules: AbsenceRules, *, by_start: bool) -> int | None:
-    """Clean runs, in each of two batches, that show an absence; None where the bad side shows the behaviour too rarely.
-
-    Args:
-        hits: runs on the bad side that showed it.
-        runs: all runs there.
-        rules: data/verdicts.toml.
-        by_start: whether each run is a fresh process, because it depends on what lies where in memory.
-    """
-    asked = runs_needed(hits, runs, rules)
-    return asked if asked is not None and asked <= (rules.layout_most if by_start else rules.most) else None
-
-
 class Runs:
     """What was observed of scripts on builds, and more of it; holds the builds that it uses while its block runs.
 
@@ -183,13 +171,12 @@ class Runs:
         self._builds = {build.identity: build for build in builds}
         self._jobs = jobs
         self._threads = threads_here()
-        self._environments = note_builds(writer, ((build, cpu_here(self._threads)) for build in builds))
+        places = note_builds(writer, ((build, cpu_here(self._threads)) for build in builds))
+        self._environment = next(iter(places.values()), "")  # all run on this machine
         self._holding = ExitStack()
-        self._held: set[str] = set()
-        self._unusable: set[str] = set()
+        self._usable: dict[str, bool] = {}
         self._waiting: list[dict[str, Any]] = []
         self._committed = time.monotonic()
-        self._rules = AbsenceRules.load()
         self.seen: dict[tuple[str, str], dict[RunKey, Observation]] = defaultdict(dict)
         self._hindered: Counter[tuple[str, str]] = Counter()
         self._fresh: set[str] = set()  # scripts of which a run was a timeout
@@ -228,9 +215,10 @@ class Runs:
             found = connection.execute(_SCRIPTS, [[repo for repo, _ in wanted], [number for _, number in wanted]])
             programs = [Program(key, code, json.loads(variables or "{}")) for key, code, variables in found.fetchall()]
             programs = [program for program in programs if shard.has(program.hash)]
-            known = connection.execute(_KNOWN, [[program.hash for program in programs]]).fetchall()
-        for script, build, environment, batch, attempt, *values in known:
-            if self._environments.get(build) == environment:
+            asked = {"scripts": [program.hash for program in programs], "environment": self._environment}
+            known = connection.execute(_KNOWN, asked).fetchall()
+        for script, build, batch, attempt, *values in known:
+            if build in self._builds:
                 seen = Observation(*values)
                 self.seen[script, build][RunKey(seen.seed, batch, attempt)] = seen
                 if seen.ending == "timeout":
@@ -250,7 +238,7 @@ class Runs:
         """Make the runs that show whether what an earlier segment shows is gone from the newest; return how many."""
         gone = self._gone(programs)
         count = 0
-        while todo := [one for pair in gone for one in self._lacking(pair)]:
+        while todo := [one for pair in gone for one in self._lacking(*pair)]:
             self._progress.expects(len(todo))
             count += self.make(todo)
         return count
@@ -268,52 +256,40 @@ class Runs:
 
     def _next_of(self, program: Program, build: Build) -> list[Todo]:
         """The next of the first runs, if any is missing."""
-        if build.identity in self._unusable:
+        if not self._usable.get(build.identity, True):
             return []
         lacking = missing(self.seen[program.hash, build.identity])
         at_once = lacking if set(lacking) <= set(AGAIN) else lacking[:1]
         return [Todo(program, build, place) for place in at_once]
 
-    def _gone(self, programs: Sequence[Program]) -> list[Gone]:
-        """The scripts of which an earlier segment was bad and the newest is another one."""
+    def _gone(self, programs: Sequence[Program]) -> list[tuple[Program, Build, Build]]:
+        """The scripts of which an earlier segment was bad and the newest is another one, with builds of both."""
         by_hash = {program.hash: program for program in programs}
+        here = {build.public_version: build for build in self._builds.values()}
+        asked = {"scripts": list(by_hash), "environment": self._environment}
+        endings = {"gaps": sorted(GAPS), "loud": sorted(LOUD), "mixed": MIXED}
         with self._store.read() as connection:
-            found = connection.execute(_SEGMENTS, [list(by_hash), sorted(GAPS)]).fetchall()
-        segments: dict[tuple[str, str], list[Segment]] = defaultdict(list)
-        for script, environment, version, ending, what, match in found:
-            segments[script, environment].append(Segment((version,), ending, what, match=match or None))
-        pairs = []
-        for (script, environment), own in segments.items():
-            here = {
-                build.public_version: build
-                for identity, build in self._builds.items()
-                if self._environments[identity] == environment
-            }
-            bad = [one for one in own[:-1] if one.crashes or one.ending in LOUD or one.match == "as_reported"]
-            before = here.get(bad[-1].versions[0]) if bad else None
-            now = here.get(own[-1].versions[0])
-            if before and now and own[-1].match != "as_reported":
-                pairs.append(Gone(by_hash[script], before, now))
-        return pairs
+            found = connection.execute(_GONE, asked | endings).fetchall()
+        return [(by_hash[script], here[bad], here[now]) for script, bad, now in found if bad in here and now in here]
 
-    def _lacking(self, gone: Gone) -> list[Todo]:
-        """The runs that its bad side still lacks, or that its clean side lacks then."""
-        program, rules = gone.program, self._rules
-        bad = self.seen[program.hash, gone.bad.identity]
-        shown = bad.get(FIRSTS[0])
-        if shown is None or {gone.bad.identity, gone.clean.identity} & self._unusable:
+    def _lacking(self, program: Program, bad: Build, clean: Build) -> list[Todo]:
+        """The runs that the bad side still lacks, or that the clean side lacks then."""
+        seen, clean_seen = (self.seen[program.hash, build.identity] for build in (bad, clean))
+        shown = seen.get(FIRSTS[0])
+        if shown is None or not (self._usable.get(bad.identity, True) and self._usable.get(clean.identity, True)):
             return []
-        by_start = any(run.ending == "signal" for run in bad.values())
+        by_start = any(run.ending == "signal" for run in seen.values())  # it depends on what lies where in memory
+        rules = AbsenceRules.load()
         size = rules.slow_control_batch if shown.ending == "timeout" else rules.control_batch
         control = series(size, FIRST)
-        if todo := [Todo(program, gone.bad, place, by_start) for place in control if place not in bad]:
+        if todo := [Todo(program, bad, place, by_start) for place in control if place not in seen]:
             return todo
-        runs = [bad[place] for place in control]
-        hits = showing(runs, runs)
-        asked = needed(hits, size, rules, by_start=by_start)
-        clean = self.seen[program.hash, gone.clean.identity]
-        places = [place for batch in (FIRST, SECOND) for place in series(asked or 0, batch)]
-        return [Todo(program, gone.clean, place, by_start) for place in places if place not in clean]
+        runs = [seen[place] for place in control]
+        asked = runs_needed(showing(runs, runs), size, rules)
+        if asked is None or asked > (rules.layout_most if by_start else rules.most):  # it is shown too rarely
+            return []
+        places = [place for batch in (FIRST, SECOND) for place in series(asked, batch)]
+        return [Todo(program, clean, place, by_start) for place in places if place not in clean_seen]
 
     def make(self, todo: Sequence[Todo]) -> int:
         """Make runs, ``jobs`` at a time, each zygote started once; keep them, and return how many."""
@@ -337,10 +313,11 @@ class Runs:
                 lane = unstarted.popleft() if unstarted else max(lanes, key=lambda one: len(lanes[one]))
                 if not lanes[lane] or (lane in at.values() and len(lanes[lane]) < WORTH_JOINING):
                     return None
-                if not self._can_use(lane[0]):
+                build = self._builds[lane[0]]
+                if not self._can_use(build):
                     lanes[lane].clear()
                     continue
-                worker.runner = self._machine.runner(self._builds[lane[0]], HOSTILE, seed=lane[1])
+                worker.runner = self._machine.runner(build, HOSTILE, seed=lane[1])
                 at[id(worker)] = lane
             one = lanes[lane].popleft()
             attempt = attempt_of(one.program.code, one.program.environment, one.place.seed, self._threads)
@@ -356,19 +333,16 @@ class Runs:
             for worker, result in drive(workers, feed):
                 yield *current[id(worker)], result
 
-    def _can_use(self, identity: str) -> bool:
+    def _can_use(self, build: Build) -> bool:
         """Whether a build is still what it was; it is then held until the end."""
-        if identity in self._held | self._unusable:
-            return identity in self._held
-        build = self._builds[identity]
-        try:
-            self._holding.enter_context(self._machine.registry.using(build))
-        except BuildError as error:
-            self._unusable.add(identity)
-            self._progress.said(f"build {build.name} is left out: {error}")
-            return False
-        self._held.add(identity)
-        return True
+        if build.identity not in self._usable:
+            try:
+                self._holding.enter_context(self._machine.registry.using(build))
+                self._usable[build.identity] = True
+            except BuildError as error:
+                self._usable[build.identity] = False
+                self._progress.said(f"build {build.name} is left out: {error}")
+        return self._usable[build.identity]
 
     def _taken(self, one: Todo, attempt: Attempt, result: RunResult) -> bool:
         """Keep a run, to be written with those of the last two seconds, and say so; not a timeout that is in doubt."""
@@ -394,7 +368,7 @@ class Runs:
             "script": one.program.hash,
             "build": one.build.identity,
             "version": one.build.public_version,
-            "environment": self._environments[one.build.identity],
+            "environment": self._environment,
             "batch": one.place.batch,
             "attempt": one.place.attempt,
             **asdict(seen),

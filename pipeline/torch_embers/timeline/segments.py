@@ -35,7 +35,10 @@ def segments(by_version: Mapping[str, Sequence[Observation]]) -> list[Segment]:
     for version in sorted(by_version, key=Version):
         runs = [run for run in by_version[version] if run.ending not in GAPS]
         if not runs:
-            _add_gap(made, version, by_version[version])
+            first = by_version[version][0]
+            is_same = bool(made) and (made[-1].ending, made[-1].what) == (first.ending, first.what)
+            versions = (*made.pop().versions, version) if is_same else (version,)
+            made.append(Segment(versions, first.ending, first.what, shown(first), len(by_version[version])))
             continue
         now = behaviour(runs)
         flip = kind_of_flip(last, now) if last else None
@@ -46,17 +49,6 @@ def segments(by_version: Mapping[str, Sequence[Observation]]) -> list[Segment]:
         made[len(made) - bool(before) :] = [segment]
         last = now
     return made
-
-
-def _add_gap(made: list[Segment], version: str, runs: Sequence[Observation]) -> None:
-    if not runs:
-        return
-    ending, what = runs[0].ending, runs[0].what
-    if made and (made[-1].ending, made[-1].what) == (ending, what):
-        versions = (*made.pop().versions, version)
-    else:
-        versions = (version,)
-    made.append(Segment(versions, ending, what, shown(runs[0]), len(runs)))
 
 
 def _ending(now: Behaviour) -> tuple[str, str]:

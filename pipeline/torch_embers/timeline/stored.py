@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 FILE = ("results", "timelines.csv")
 SHIPPED = "shipped"
-_FACTS = ("number", "script", "device", "versions", "ending", "what", "match", "flip", "at_fix", "runs", "confirmed")
-COLUMNS = (*_FACTS, "environment", "day")
+COLUMNS = ("number", "script", "device", "versions", "ending", "what", "match", "flip", "at_fix", "runs", "confirmed",
+           "environment", "day")  # fmt: skip
 """Columns of the shipped file, a row per segment in order: no text of a report and nothing that a run printed."""
 _ROWS = """
 SELECT t.repo, t.number, t.script, t.environment, coalesce(t.device, s.device, ''), t.provenance,
@@ -32,8 +33,9 @@ FROM current_timelines t LEFT JOIN scripts s USING (repo, number, script)
 WHERE $repo IS NULL OR t.repo = $repo AND t.number = $number
 ORDER BY t.repo, t.number, t.place
 """
-_WRITTEN = f"""
-SELECT {", ".join(f"t.{name}" for name in _FACTS)},
+_WRITTEN = """
+SELECT t.number, t.script, t.device, array_to_string(t.versions, ' '), t.ending, t.what, t.match, t.flip,
+       t.at_fix::VARCHAR, t.runs, t.confirmed::VARCHAR,
        concat_ws(', ', e.device, e.processor, e.capability, e.system), strftime(t.decided_at, '%Y-%m-%d')
 FROM timelines t JOIN environments e USING (environment)
 WHERE t.repo = ? AND t.provenance = 'own' ORDER BY t.number, t.script, t.environment, t.place
@@ -70,15 +72,8 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        for row in found:
-            writer.writerow([" ".join(cell) if isinstance(cell, list) else _cell(cell) for cell in row])
+        writer.writerows([csv_cell(cell) for cell in row] for row in found)
     return len(found)
-
-
-def _cell(value: object) -> object:
-    if value is None:
-        return ""
-    return str(value).lower() if isinstance(value, bool) else csv_cell(value) if isinstance(value, str) else value
 
 
 def load(connection: duckdb.DuckDBPyConnection) -> None:
@@ -93,14 +88,12 @@ def load(connection: duckdb.DuckDBPyConnection) -> None:
     name = f"analysis/{'/'.join(FILE)}"
     lines = list(csv.DictReader(io.StringIO(resources.analysis_text(*FILE))))
     made, places = [], {}
-    last, place = None, 0
     try:
-        for line in lines:
-            at = environment_row(line["environment"])
-            places[at["environment"]] = at | {"seen_at": line["day"]}
-            key = (line["number"], line["script"], at["environment"])
-            last, place = key, place + 1 if key == last else 0
-            made.append(_row(line, at["environment"], place))
+        for _, own in groupby(lines, key=itemgetter("number", "script", "environment")):
+            for place, line in enumerate(own):
+                at = environment_row(line["environment"])
+                places[at["environment"]] = at | {"seen_at": line["day"]}
+                made.append(_row(line, at["environment"], place))
     except (KeyError, ValueError, AttributeError) as error:
         raise InputError(f"{name}: {error!r}; take this file from the release again") from error
     connection.execute("DELETE FROM timelines WHERE provenance = ?", [SHIPPED])

@@ -7,17 +7,12 @@ WITH wanted AS (
   FROM (SELECT repo, unnest(issues)::BIGINT AS issue, first_release, committed_at FROM fix_tests
         WHERE first_release_by IN ('tag', 'picked', 'branch_cut') AND reason IS DISTINCT FROM 'reverted') t
   SEMI JOIN wanted w ON w.repo = t.repo AND w.number = t.issue GROUP BY ALL
-), closed AS (  -- a pull request or a comment may be dated by the day on which somebody read it
-  SELECT repo, number, evidence_date FROM item_dispositions SEMI JOIN wanted USING (repo, number)
-  WHERE disposition = 'fixed' AND evidence_kind = 'commit'
 )
 SELECT w.repo, w.number, w.script, w.device, coalesce(i.title, ''), coalesce(i.body, ''),
   coalesce((SELECT list(coalesce(c.body, '') ORDER BY c.created_at, c.comment_id) FROM comments c
             WHERE c.repo = w.repo AND c.number = w.number), []),
-  n.release, (SELECT flatten(list(k.fixed_versions)) FROM catalog k WHERE k.repo = w.repo AND k.number = w.number),
-  strftime(d.evidence_date, '%Y-%m-%d')
+  n.release, (SELECT flatten(list(k.fixed_versions)) FROM catalog k WHERE k.repo = w.repo AND k.number = w.number)
 FROM wanted w
 LEFT JOIN items i USING (repo, number)
 LEFT JOIN named n USING (repo, number)
-LEFT JOIN closed d USING (repo, number)
 ORDER BY w.repo, w.number;

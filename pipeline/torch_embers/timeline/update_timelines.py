@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
 from torch_embers import resources
-from torch_embers.cases import fix_test_rules
 from torch_embers.extract.script import ReportText
 from torch_embers.statistics.absence import AbsenceRules, runs_needed
 from torch_embers.store import rows
@@ -20,6 +18,7 @@ from torch_embers.timeline.segments import segments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     import duckdb
 
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
 OWN = "own"
 AT_ONCE = 100
 """Items whose observations are held in memory at one time."""
-CUT_KNOWN_TO = timedelta(days=25)
-"""How far the day of a release's cut, where it is estimated, can be from the true one (data/fix_tests.toml): release
-trackers say that those of 2.10 to 2.14 were 3 to 23 days later (pytorch/pytorch#170119, #180506, #186934, #193034)."""
 _OBSERVED = """
 SELECT script, environment, version, batch, ran_at, ending, what, message, frame, printed, threads, seed
 FROM observations WHERE list_contains(?, script) ORDER BY script, environment, seed, batch, attempt
@@ -43,13 +39,6 @@ class Run(NamedTuple):
     batch: int
     at: datetime
     seen: Observation
-
-
-class Fix(NamedTuple):
-    """The releases one of which is the first with the fix, both included; ``newest`` is None where it is not known."""
-
-    oldest: Version
-    newest: Version | None
 
 
 def refresh(writer: Writer, items: Collection[tuple[str, int]] | None = None) -> int:
@@ -110,7 +99,7 @@ def _rows(
     reported: Collection[tuple[str, str]],
 ) -> Iterator[dict[str, Any]]:
     repo, number, script, device, title, body, comments, *fix = item
-    text = ReportText(repo, number, title, body, tuple(comments))
+    text = ReportText(title, body, tuple(comments))
     said = {version for one, version in reported if one == script}
     for environment, runs in observed.get(script, {}).items():
         for place, segment in enumerate(derive(text, device, runs, known_fix(*fix), said)):
@@ -131,7 +120,7 @@ def derive(
     text: ReportText,
     device: str,
     runs: Mapping[str, Sequence[Run]],
-    fix: Fix | None,
+    fix: Version | None,
     reported: Collection[str] = (),
 ) -> list[Segment]:
     """The segments of a script in one environment.
@@ -140,7 +129,7 @@ def derive(
         text: of the report.
         device: of the script: what it is about, where it ran on the CPU instead; then nothing is matched.
         runs: by release.
-        fix: what is known of the fix.
+        fix: the first release that has the known fix.
         reported: releases on which readers or oracles say that the script shows what was reported.
     """
     seen = {version: [run.seen for run in some] for version, some in runs.items()}
@@ -178,39 +167,19 @@ def _enough(bad: Sequence[Run], clean: Sequence[Run]) -> bool:
     return all(sum(run.batch == batch for run in clean) >= asked for batch in (1, 2))
 
 
-def known_fix(release: str | None, versions: Sequence[str] | None, day: str | None) -> Fix | None:
-    """The first release with the fix: by its commit, else by the catalog, else by the day on which it was merged."""
-    if release or versions:
-        first = Version(release) if release else min(map(Version, versions or ()))
-        return Fix(first, first)
-    if day is None:
-        return None
-    cuts = sorted((Version(name), at, exact) for name, (at, exact) in fix_test_rules.load().cuts().items())
-    ends = []
-    for sign in (1, -1):  # a later cut makes the first release an older one
-        doubt = sign * CUT_KNOWN_TO
-        ends.append(
-            next(
-                (name for name, at, exact in cuts if day <= str(date.fromisoformat(at[:10]) + doubt * (not exact))),
-                None,
-            )
-        )
-    return Fix(ends[0], ends[1]) if ends[0] else None
+def known_fix(release: str | None, versions: Sequence[str] | None) -> Version | None:
+    """The first release with the fix: that of its commit, else what the catalog says."""
+    return min(map(Version, [release] if release else versions or ()), default=None)
 
 
-def _with_fix(found: list[Segment], fix: Fix | None) -> list[Segment]:
+def _with_fix(found: list[Segment], fix: Version | None) -> list[Segment]:
     """Say of each border whether it is at the release with the fix, where the fix is one of the releases that ran."""
-    if fix is None or not found or fix.oldest > Version(found[-1].versions[-1]):
+    if fix is None or not found or fix > Version(found[-1].versions[-1]):
         return found
     made: list[Segment] = []
     before: Version | None = None
     for segment in found:
-        first = Version(segment.versions[0])
-        at_fix = None
-        if segment.flip and before is not None:
-            inside = before < fix.oldest and fix.newest is not None and fix.newest <= first
-            outside = fix.oldest > first or (fix.newest is not None and fix.newest <= before)
-            at_fix = True if inside else False if outside else None
-        made.append(replace(segment, at_fix=at_fix))
+        at_fix = None if before is None else before < fix <= Version(segment.versions[0])
+        made.append(replace(segment, at_fix=at_fix if segment.flip else None))
         before = before if segment.ending in GAPS else Version(segment.versions[-1])
     return made

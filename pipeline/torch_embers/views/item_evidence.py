@@ -251,7 +251,7 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[MatrixEn
         }
         script = next(map(from_row, ask(_SCRIPT)), None)
         if script is None and (text := ask(_TEXT)):
-            script = read(ReportText(repo, number, **text[0]))
+            script = read(ReportText(**text[0]))
         own = timeline_of(connection, repo, number)
         timeline = own and placed(own, places(connection))
     for case in rows["cases"]:

@@ -301,9 +301,10 @@ class Watch:
                 break
         else:
             return total
-        os.kill(-1, signal.SIGSTOP)
-        total = sum(shared_out(pid) for pid in processes())
-        os.kill(-1, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # all have ended by now
+            os.kill(-1, signal.SIGSTOP)
+            total = sum(shared_out(pid) for pid in processes())
+            os.kill(-1, signal.SIGCONT)
         return total
 
     def held_by_kernel(self, files: int) -> int:
