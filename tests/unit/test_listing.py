@@ -145,7 +145,7 @@ def test_a_wide_terminal_shows_addresses_last_and_only_addresses_on_github_becom
 @pytest.mark.parametrize(
     ("rest", "lines"),
     [
-        ("title", ["n  title     why", "7  123 567…  一二", "8  中文文…   abc"]),
+        ("title", ["n  title     why", "7  123 567…  一二", "8  中文文 …  abc"]),
         ("", ["n  title     why", "7  123 567   一二", "   890", "8  中文文字  abc", "   中文"]),
     ],
 )
