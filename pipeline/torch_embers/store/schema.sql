@@ -1242,10 +1242,9 @@ QUALIFY row_number() OVER (
 COMMENT ON VIEW statuses IS 'The status that counts for each item and backend: the own one that was written last, else the shipped one.';
 
 CREATE VIEW item_classes AS
--- list_distinct: list(DISTINCT ...) hashes every row anew for each of the lists
-SELECT repo, number, list_sort(list_distinct(list(scheme || '=' || value))) AS classes,
-    list_sort(list_distinct(list(scheme || '=' || value) FILTER (confidence IN ('medium', 'high')))) AS medium_classes,
-    list_sort(list_distinct(list(scheme || '=' || value) FILTER (confidence = 'high'))) AS high_classes
+SELECT repo, number, list_sort(list(DISTINCT scheme || '=' || value)) AS classes,
+    list_sort(list(DISTINCT scheme || '=' || value) FILTER (confidence IN ('medium', 'high'))) AS medium_classes,
+    list_sort(list(DISTINCT scheme || '=' || value) FILTER (confidence = 'high')) AS high_classes
 FROM (
     SELECT repo, number, scheme, value, 'high' AS confidence FROM gold_labels
     UNION ALL
