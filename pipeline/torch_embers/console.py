@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.cells import cell_len, set_cell_size
+from rich.console import COLOR_SYSTEMS, Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.style import Style
-from rich.table import Table
 from rich.text import Text
 
 from torch_embers.escaping import visible
@@ -60,10 +61,9 @@ def print_lines(lines: Iterable[str], *, whole: bool = False) -> None:
 
 
 def print_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print plain data as a table, nothing without rows: headings are the keys, numbers stand to the right."""
+    """Print plain data as a table, nothing without rows: headings are the keys."""
     if rows:
-        columns = [(name.replace("_", " "), isinstance(value, int)) for name, value in rows[0].items()]
-        stdout().print(table(title, columns, [row.values() for row in rows]))
+        print_table([name.replace("_", " ") for name in rows[0]], [row.values() for row in rows], title=title)
 
 
 def print_next(text: str) -> None:
@@ -97,7 +97,10 @@ _ADDRESS = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/issues/\d+", re.ASCI
 """Nothing else from outside becomes a part of the sequence that makes a link."""
 WIDE = 120
 """Columns of a terminal from which on lists have more than what decides."""
-_LEFT_OUT = ("item", "linked", "state", "verdict")
+_WHOLE = "address"
+"""Heading of the column that never gives way."""
+_LEAST = 8
+"""Columns of the terminal that are left to the column that gives way first."""
 
 
 def link(text: str, address: str) -> Text:
@@ -105,43 +108,74 @@ def link(text: str, address: str) -> Text:
     return Text(visible(text), style=Style(link=address) if _ADDRESS.fullmatch(address) else "")
 
 
-def lines(
-    columns: Mapping[str, Sequence[str] | Sequence[Text]],
-    rest: str = "title",
-    addresses: Sequence[str] = (),
-    *,
-    urls: bool = False,
-) -> Table:
-    """A table with one line a row.
+def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], *, title: str = "", rest: str = "") -> None:
+    """Print rows under headings, no wider than the terminal; numbers stand to the right.
+
+    Not by rich's table, which takes half a minute for ten thousand rows.
 
     Args:
-        columns: the cells of each.
-        rest: the column that takes the room that the others leave, and is cut there.
-        addresses: of the rows; a wide terminal shows them last.
-        urls: show them on a narrow one, too, in the place of the names that they end with and of what is left out then.
+        headings: of the columns.
+        rows: their cells.
+        title: a line above.
+        rest: heading of the column that gives way first: each row is then one line, and cells are cut. Without it
+            cells that are too long go on in the next line.
     """
-    if addresses and stdout().width >= WIDE:
-        columns = {**columns, "address": addresses}
-    elif addresses and urls:
-        columns = {"address": addresses, **{name: cells for name, cells in columns.items() if name not in _LEFT_OUT}}
-    made = Table(box=None, pad_edge=False, header_style="bold", expand=True)
-    for name in columns:
-        least = max(map(len, addresses)) if name == "address" else None
-        made.add_column(name, no_wrap=True, overflow="ellipsis", ratio=1 if name == rest else None, min_width=least)
-    texts = [
-        [cell if isinstance(cell, Text) else Text(" ".join(visible(cell).split())) for cell in cells]
-        for cells in columns.values()
-    ]
-    if any(texts):  # one row, whose cells have a line each: laid out cell by cell, ten thousand rows take half a minute
-        made.add_row(*map(Text("\n").join, texts))
-    return made
+    out = stdout()
+    if title:
+        out.print(plain(title), style="italic")
+    columns = [[*column] for column in zip(*rows, strict=True)] or [[] for _ in headings]
+    texts = [[name, *map(_text, cells)] for name, cells in zip(headings, columns, strict=True)]
+    styles = [["bold", *(cell.style if isinstance(cell, Text) else "" for cell in cells)] for cells in columns]
+    right = [any(isinstance(cell, int) for cell in cells) for cells in columns]
+    widths = [max(map(_width, "\n".join(cells).split("\n"))) for cells in texts]
+    _narrow(widths, headings, out.width - 2 * (len(widths) - 1), rest)
+    for row, of_row in zip(zip(*texts, strict=True), zip(*styles, strict=True), strict=True):
+        parts = [_parts(text, width, cut=bool(rest)) for text, width in zip(row, widths, strict=True)]
+        for line in zip_longest(*parts, fillvalue=""):
+            cells = [
+                (" " * (width - _width(text)), _painted(out, text, style), to_right)
+                for text, width, style, to_right in zip(line, widths, of_row, right, strict=True)
+            ]
+            shown = "  ".join(blanks + text if to_right else text + blanks for blanks, text, to_right in cells)
+            out.file.write(f"{shown.rstrip()}\n")
 
 
-def table(title: str, columns: Iterable[tuple[str, bool]], rows: Iterable[Iterable[object]]) -> Table:
-    """A table; each column is (heading, right-aligned)."""
-    made = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for heading, right in columns:
-        made.add_column(heading, justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        made.add_row(*(f"{cell:,}" if isinstance(cell, int) else plain(cell) for cell in row))
-    return made
+def _text(cell: object) -> str:
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return " ".join(visible(cell.plain if isinstance(cell, Text) else str(cell)).split())
+
+
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def _narrow(widths: list[int], headings: Sequence[str], room: int, rest: str) -> None:
+    """Make columns narrower until they fit: that which gives way first, then the widest."""
+    others = [place for place, name in enumerate(headings) if name != _WHOLE]
+    first = headings.index(rest) if rest else None
+    for place in others:
+        widths[place] = min(widths[place], max(room, 1))
+    while sum(widths) > room:
+        place = first if first is not None and widths[first] > _LEAST else max(others, key=widths.__getitem__)
+        if widths[place] == 1:
+            return
+        widths[place] -= 1
+
+
+def _parts(text: str, width: int, *, cut: bool) -> list[str]:
+    """The lines of a cell; headings can have several anyway."""
+    if _width(text) <= width:
+        return [text]
+    if cut:
+        return [line if _width(line) <= width else f"{set_cell_size(line, width - 1)}…" for line in text.split("\n")]
+    return [line.plain.rstrip() for line in Text(text).wrap(stdout(), width, overflow="fold")]
+
+
+def _painted(out: Console, text: str, style: str | Style) -> str:
+    """The text as this terminal shows it in a style."""
+    system = COLOR_SYSTEMS.get(out.color_system or "")
+    if not style or system is None:
+        return text
+    made = out.get_style(style)
+    return (made.without_color if out.no_color else made).render(text, color_system=system)

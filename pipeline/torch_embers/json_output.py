@@ -4,22 +4,42 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from datetime import date, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FOREIGN = re.compile("[^\x00-\x7f]+")
 
 
 def print_json(value: Any) -> None:
-    """Print a value of dictionaries, lists, dataclasses, times and paths as JSON, in ASCII.
+    """Print a value of dictionaries, lists, dataclasses, times and paths as JSON, in ASCII; a list an entry a line.
 
     Text from outside can hold anything: what is not printable ASCII is escaped.
     """
-    parts = json.JSONEncoder(indent=1, default=_plain).iterencode(value)
-    while text := "".join(islice(parts, 10_000)):  # the whole of a long list would take its memory four times
-        sys.stdout.write(text.replace("\x7f", "\\u007f"))
-    sys.stdout.write("\n")
+    if isinstance(value, list):
+        print_entries(json.dumps(entry, default=_plain) for entry in value)
+    else:
+        sys.stdout.write(f"{_in_ascii(as_json(value))}\n")
+
+
+def print_entries(entries: Iterable[str]) -> None:
+    """Print such a list, whose entries are JSON already."""
+    before = "[\n"
+    for entry in entries:
+        sys.stdout.write(before + _in_ascii(entry))
+        before = ",\n"
+    sys.stdout.write("[]\n" if before == "[\n" else "\n]\n")
+
+
+def _in_ascii(text: str) -> str:
+    if not text.isascii():
+        text = _FOREIGN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return text.replace("\x7f", "\\u007f")
 
 
 def as_json(value: Any) -> str:

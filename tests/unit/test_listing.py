@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 from unittest.mock import MagicMock
@@ -139,6 +140,37 @@ def test_a_wide_terminal_shows_addresses_last_and_only_addresses_on_github_becom
     assert done.stdout.splitlines()[1].rstrip().endswith("https://github.com/a/b/issues/1")
     assert console.link("#1", "https://github.com/a/b/issues/1").style.link
     assert not console.link("#1", "https://github.com/a/b\x1b]8;;x/issues/1").style
+
+
+@pytest.mark.parametrize(
+    ("rest", "lines"),
+    [
+        ("title", ["n  title     why", "7  123 567…  一二", "8  中文文 …  abc"]),
+        ("", ["n  title     why", "7  123 567   一二", "   890", "8  中文文字  abc", "   中文"]),
+    ],
+)
+def test_a_table_fits_the_terminal_also_with_wide_characters(
+    rest: str, lines: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "17")
+    rows = [(7, "123\n\x1b567\t890", "一二"), (8, "中文文字中文", "abc")]
+    console.print_table(["n", "title", "why"], rows, rest=rest)
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_only_a_terminal_gets_links_and_bold_headings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(console.link("#1", "https://github.com/a/b/issues/1"), 2000)]
+    console.print_table(["item", "n"], rows)
+    assert capsys.readouterr().out == "item      n\n#1    2,000\n"
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    console.print_table(["item", "n"], rows)
+    heading, row = capsys.readouterr().out.splitlines()
+    assert heading == "\x1b[1mitem\x1b[0m      \x1b[1mn\x1b[0m"
+    assert re.fullmatch(r"\x1b]8;id=\d+;https://github.com/a/b/issues/1\x1b\\#1\x1b]8;;\x1b\\    2,000", row)
 
 
 @pytest.mark.parametrize("width", [60, 80])

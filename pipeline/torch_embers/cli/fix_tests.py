@@ -69,7 +69,7 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     Raises:
         InputError, StoreError: as of their makers.
     """
-    from torch_embers.console import stdout, table
+    from torch_embers.console import print_table, stdout
     from torch_embers.fixtests import link
     from torch_embers.mine.options import moment
     from torch_embers.progress_bar import ProgressBar
@@ -80,4 +80,4 @@ def link_fix_tests(settings: "Settings", clone: Path, since: str | None = None) 
     out = stdout()
     out.print(f"{done.commits:,} commits fix issues; {done.read:,} read now; {done.scripts:,} tests make a script")
     if done.reasons:
-        out.print(table("", [("no script because", False), ("rows", True)], done.reasons.items()))
+        print_table(["no script because", "rows"], done.reasons.items())

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from torch_embers.cli.options import DatabaseOption, JsonOption, store_at
-from torch_embers.json_output import print_json
+from torch_embers.json_output import print_entries, print_json
 
 ClassOption = Annotated[
     list[str] | None,
@@ -17,6 +17,11 @@ ClassOption = Annotated[
 ]
 OccursOption = Annotated[str | None, typer.Option(help="A case occurs on this build, e.g. 2.9.1.")]
 UrlsOption = Annotated[bool, typer.Option("--urls", help="Print the address of each item, in a narrow window too.")]
+_LINE = (
+    *("repo", "number", "title", "state", "disposition", "closable", "address"),
+    *("verdict", "release", "verdict_speaks_of", "another_occurs"),
+)
+"""Columns that a line of the list is made of."""
 LimitOption = Annotated[int | None, typer.Option(min=1, help="At most this many.")]
 
 
@@ -91,10 +96,13 @@ def list_items(
         limit=limit,
     )
     store = store_at(database)
-    found = listing.list_items(store, wanted, answers.rows(store))
+    known = answers.rows(store)
     if json:
-        print_json(found)
-    elif flips or as_reported_on or crash_gone:
+        print_entries(listing.list_items_as_json(store, wanted, known))
+        return
+    has_scripts = flips or as_reported_on or crash_gone
+    found = listing.list_items(store, wanted, known, () if has_scripts else _LINE)
+    if has_scripts:
         _print_behaviours(found, crash_gone=crash_gone, urls=urls)
     else:
         _print_items(found, urls=urls)
@@ -166,5 +174,5 @@ def list_cases(
     if out.width >= console.WIDE:
         columns["needs"] = [" ".join(row["requires"]) for row in found]
         columns["classes"] = [" ".join(text.partition("=")[2] for text in row["classes"]) for row in found]
-    out.print(console.lines(columns, rest="items"))
+    console.print_table([*columns], zip(*columns.values(), strict=True), rest="items")
     out.print(f"{len(found):,} cases")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
-from torch_embers.console import plain, stderr, stdout
+from torch_embers.console import plain, print_table, stderr, stdout
 from torch_embers.escaping import visible
 from torch_embers.hunt.sanitize import undecided
 from torch_embers.oracles.finding import describe
@@ -140,17 +139,17 @@ def print_matrix(verdicts: Sequence[MatrixEntry]) -> None:
         cells.setdefault((entry.case, entry.provenance, entry.build), []).append(entry)
     lines = sorted({(e.case, e.provenance) for e in verdicts})
     width = max(len(case) for case, _ in lines) + len(OWN_MARK)
-    room = max(1, (out.width - min(width, out.width // 2)) // (max(map(len, builds)) + 1))
+    room = max(1, (out.width - min(width, out.width // 2)) // (max(map(len, builds)) + 2))
     for start in range(0, len(builds), room):
         shown = builds[start : start + room]
-        made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
-        made.add_column("case", overflow="fold")
-        for build in shown:
-            made.add_column(plain(build), justify="center", no_wrap=True)
-        for case, provenance in lines:
-            marks = [_mark(cells.get((case, provenance, build), ())) for build in shown]
-            made.add_row(plain(case) + (OWN_MARK if mixed and provenance == OWN else ""), *marks)
-        out.print(made)
+        rows: list[list[str | Text]] = [
+            [
+                case + (OWN_MARK if mixed and provenance == OWN else ""),
+                *(_mark(cells.get((case, provenance, build), ())) for build in shown),
+            ]
+            for case, provenance in lines
+        ]
+        print_table(["case", *map(visible, shown)], rows)
     out.print("  ".join(f"{mark} {verdict}" for verdict, (mark, _) in STYLES.items()) + "  ~ flaky")
     if mixed:
         out.print(f"{OWN_MARK.strip()} run here; the other lines are shipped")

@@ -218,14 +218,13 @@ def link(database: DatabaseOption = None) -> None:
 def funnel(json: JsonOption = False, database: DatabaseOption = None) -> None:
     """Count the stages of the study beside the study's own counts."""
     from torch_embers import console
+    from torch_embers.store.rows import mappings
 
     with store_at(database).read() as connection:
-        rows = connection.execute("SELECT name, items, study, definition FROM funnel").fetchall()
+        stages = mappings(connection, "SELECT name AS stage, items, study, definition FROM funnel")
         [(candidates,)] = connection.execute("SELECT count(*) FROM candidates").fetchall()
     if json:
-        stages = [dict(zip(("stage", "items", "study", "definition"), row, strict=True)) for row in rows]
         print_json({"stages": stages, "candidates": candidates})
         return
-    columns = [("stage", False), ("here", True), ("study", True), ("what is counted", False)]
-    console.stdout().print(console.table("", columns, rows))
+    console.print_table(["stage", "here", "study", "what is counted"], [row.values() for row in stages])
     console.stdout().print(f"\ncandidates (open or closed, data path, wrong behaviour): {candidates:,}")

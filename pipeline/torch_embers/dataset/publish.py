@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from torch_embers import resources
-from torch_embers.console import plain, size_text, stdout, table
+from torch_embers.console import plain, print_table, size_text, stdout
 from torch_embers.dataset import describe, encode, folder, sheets, table_definitions
 from torch_embers.dataset.collect import Content, collect
 from torch_embers.dataset.describe import Identity
@@ -87,9 +87,8 @@ def publish(store: Store, target: Path) -> Published:
 def print_published(done: Published) -> None:
     """Print tables with rows and sizes, the version, and the two lines that load the dataset."""
     out = stdout()
-    columns = [("table", False), ("rows", True), ("Parquet", True), ("CSV", True)]
     rows = [(name, count, size_text(parquet), size_text(csv)) for name, count, parquet, csv in done.tables]
-    out.print(table("", columns, rows))
+    print_table(["table", "rows", "Parquet", "CSV"], rows)
     out.print(
         f"\n{plain(done.folder)}: {done.files} files, {size_text(done.size)}, version {done.version}", soft_wrap=True
     )

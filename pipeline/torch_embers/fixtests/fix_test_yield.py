@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers import resources
 from torch_embers.cases import fix_test_rules
-from torch_embers.console import plain, stdout, table
+from torch_embers.console import plain, print_table, stdout
 from torch_embers.judgements import fix_test_answers
 from torch_embers.statistics.intervals import percent
 from torch_embers.store import schema
@@ -165,13 +165,13 @@ def print_yield(found: Yield) -> None:
     out = stdout()
     for columns in (("class", "reason"), ("year", "class"), ("folder", "class")):
         rows = [(*("" if cell is None else str(cell) for cell in row[:-1]), row[-1]) for row in found.counted(*columns)]
-        out.print(table("", [*((name, False) for name in columns), ("tests", True)], rows))
+        print_table([*columns, "tests"], rows)
         out.print()
     merged = [
         tuple("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row.values())
         for row in found.merged
     ]
-    out.print(table("", [(name, place > 0) for place, name in enumerate(MERGED)], merged))
+    print_table([*MERGED], merged)
     out.print(MERGED_KEY)
     out.print()
     if found.failing:

@@ -19,7 +19,6 @@ from torch_embers.escaping import csv_cell, unguarded
 from torch_embers.normalize import clean_text, now_utc
 from torch_embers.statistics.splits import near_duplicates
 from torch_embers.store import rows
-from torch_embers.store.listing import address
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -132,7 +131,12 @@ def export(
             writer.writerow(header)
             for repo, number, title, answer in chosen:
                 said = () if blind else (answer,)
-                writer.writerow(map(csv_cell, (number, address(repo, number), " ".join(title.split()), *said, *empty)))
+                writer.writerow(
+                    map(
+                        csv_cell,
+                        (number, f"https://github.com/{repo}/issues/{number}", " ".join(title.split()), *said, *empty),
+                    )
+                )
     except FileExistsError:
         raise InputError(f"{path} is there already and may hold answers: name another file") from None
     except OSError as error:

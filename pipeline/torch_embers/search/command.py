@@ -181,7 +181,7 @@ def _among(store: Store, wanted: ItemFilter | None) -> list[str] | None:
         raise StoreMissingError(f"no database at {store.path}: run `embers mine` first")
     if wanted is None or wanted == ItemFilter(repo=wanted.repo):
         return None
-    return [f"{row['repo']}#{row['number']}" for row in list_items(store, wanted)]
+    return [f"{row['repo']}#{row['number']}" for row in list_items(store, wanted, columns=("repo", "number"))]
 
 
 def _text(connection: duckdb.DuckDBPyConnection, repo: str, number: int) -> str:

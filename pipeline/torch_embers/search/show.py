@@ -22,7 +22,9 @@ _KEYS = ("repo", "number", "title", "state", "verdict", "release", "verdict_spea
 def print_found(store: Store, found: Found, *, as_json: bool, urls: bool = False) -> None:
     """Print a line a hit with what is known of the item; what was left out goes to standard error."""
     wanted = ItemFilter(items=tuple(f"{hit.repo}#{hit.number}" for hit in found.hits))
-    known = {(row["repo"], row["number"]): row for row in list_items(store, wanted)} if found.hits else {}
+    known = (
+        {(row["repo"], row["number"]): row for row in list_items(store, wanted, columns=_KEYS)} if found.hits else {}
+    )
     hits = [(hit, known[hit.repo, hit.number]) for hit in found.hits if (hit.repo, hit.number) in known]
     if found.note:
         console.stderr().print(f"note: {found.note}")

@@ -1,4 +1,4 @@
--- What is known of each item, in one row: for `embers list`.
+-- What is known of each item, in one row: for `embers list`. {classes}, {dispositions}: whether these are asked for, true or false.
 WITH shown AS (
     SELECT i.repo, i.number, list_sort(list(DISTINCT c.name)) AS cases, list(DISTINCT c.origin) AS origins,
            list(DISTINCT lower(need)) FILTER (need IN ('cpu', 'cuda', 'mps')) AS devices,
@@ -18,21 +18,21 @@ WITH shown AS (
     SELECT repo, number, list_sort(list(DISTINCT status)) AS statuses FROM statuses GROUP BY ALL
 )
 SELECT i.repo, i.number, coalesce(nullif(i.kind, ''), 'issue') AS kind, i.title, i.state, i.state_reason,
-       {disposition} AS disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
+       d.disposition, i.created_at, i.updated_at, i.closed_at, i.comment_count AS comments,
        i.reaction_count AS reactions, coalesce(i.labels, []) AS labels, coalesce(l.classes, []) AS classes, coalesce(l.medium_classes, []) AS medium_classes,
        coalesce(l.high_classes, []) AS high_classes,
        list_sort(list_distinct(coalesce(k.backends, []) || coalesce(s.devices, []))) AS backends,
        coalesce(t.statuses, []) AS statuses, coalesce(s.cases, []) AS cases,
        list_distinct(coalesce(s.origins, []) || coalesce(f.origins, [])) AS origins,
        v.verdict, v.release, v.verdict_speaks_of, v.another_occurs,
-       coalesce(m.segments, []) AS segments, concat_ws(chr(10), i.title, k.summary, s.code) AS words
+       coalesce(m.segments, []) AS segments, 'https://github.com/' || repo || '/issues/' || number AS address, concat_ws(chr(10), i.title, k.summary, s.code) AS words
 FROM items i
 LEFT JOIN catalog k USING (repo, number)
 LEFT JOIN shown s USING (repo, number)
 LEFT JOIN seen f USING (repo, number)
 LEFT JOIN stated t USING (repo, number)
 LEFT JOIN timed m USING (repo, number)
-LEFT JOIN item_classes l USING (repo, number)
+LEFT JOIN (FROM item_classes WHERE {classes}) l USING (repo, number)
 LEFT JOIN ({item_verdicts}) v USING (repo, number)
-{dispositions}
+LEFT JOIN (FROM item_dispositions WHERE {dispositions}) d USING (repo, number)
 WHERE i.deleted_at IS NULL

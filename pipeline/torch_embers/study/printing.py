@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torch_embers.console import plain, stdout, table
+from torch_embers.console import plain, print_table, stdout
 from torch_embers.study.claims import claims_table
 from torch_embers.study.claims.verdicts import VERDICTS
 from torch_embers.study.figures.display import display
@@ -45,21 +45,21 @@ def print_study(study: Study, outcomes: Sequence[Outcome]) -> None:
         if made.definition.kind == "table":
             _print_table(made, study.plan)
     sizes = [(sample.label, study.sizes[sample.name]) for sample in study.plan.samples]
-    out.print(table("\nSamples", [("sample", False), ("items", True)], sizes))
+    print_table(["sample", "items"], sizes, title="\nSamples")
     rows = [(made.definition.id, made.definition.heading, len(made.rows) or made.notes[-1]) for made in study.tables]
-    out.print(table("\nTables and figures", [("file", False), ("what", False), ("rows", True)], rows))
+    print_table(["file", "what", "rows"], rows, title="\nTables and figures")
     findings = [
         (o.finding.says, o.numbers, "supported" if o.supported else f"insufficient data: {o.insufficient}")
         for o in outcomes
     ]
-    out.print(table("\nFindings", [("finding", False), ("here", False), ("", False)], findings))
+    print_table(["finding", "here", ""], findings, title="\nFindings")
 
 
 def _print_table(made: Table, plan: StudyPlan) -> None:
     """Print the first rows of a table with its notes."""
     out = stdout()
     names, rows = display(made, plan, LONG)
-    out.print(table(f"\n{made.definition.heading}", [(name, False) for name in names], rows[:MOST_ROWS]))
+    print_table(names, rows[:MOST_ROWS], title=f"\n{made.definition.heading}")
     if len(rows) > MOST_ROWS:
         out.print(f"... {len(rows) - MOST_ROWS} more rows in {plain(made.definition.id)}.csv", style="dim")
     for note in made.notes:
@@ -75,11 +75,10 @@ def print_claims(report: ClaimsReport, *, whole: bool = True) -> None:
     """
     out = stdout()
     if whole:
-        out.print(table("", [(name, False) for name in claims_table.COLUMNS], claims_table.rows(report)))
+        print_table(claims_table.COLUMNS, claims_table.rows(report))
         out.print(f"\n{plain(report.frame.words)}")
-    columns = [("our figure rests on", False), *((verdict, True) for verdict in VERDICTS)]
     counted = [(basis, *counts) for basis, counts in claims_table.by_basis(report)]
-    out.print(table("" if whole else "\nClaims", columns, counted))
+    print_table(["our figure rests on", *VERDICTS], counted, title="" if whole else "\nClaims")
     share = report.verdicts["cannot_be_compared"] / len(report.results)
     inconsistent = sum(bool(result.claim.failed) for result in report.results)
     out.print(

@@ -8,7 +8,6 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from torch_embers.errors import InputError
-from torch_embers.extract.reading import read
 from torch_embers.extract.script import ReportText, from_row
 from torch_embers.judgements import fix_test_answers
 from torch_embers.settings import DEFAULT_REPO
@@ -251,6 +250,8 @@ def _known(store: Store, repo: str, number: int, all_verdicts: Sequence[MatrixEn
         }
         script = next(map(from_row, ask(_SCRIPT)), None)
         if script is None and (text := ask(_TEXT)):
+            from torch_embers.extract.reading import read  # its rules are heavy, and lists do without
+
             script = read(ReportText(**text[0]))
         own = timeline_of(connection, repo, number)
         timeline = own and placed(own, places(connection))
