@@ -21,7 +21,7 @@ from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
 from torch_embers.errors import InputError
-from torch_embers.oracles.signature import Family, SignatureError, parse_family
+from torch_embers.signature import Family, SignatureError, parse_family
 from torch_embers.taxonomy import Taxonomy, TaxonomyError
 
 if TYPE_CHECKING:
