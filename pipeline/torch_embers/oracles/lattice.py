@@ -6,8 +6,6 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from torch_embers.oracles import layouts
-
 ROOM = 64
 """Elements of memory on both sides of a destination in which a write outside would show."""
 SENTINEL = 77
@@ -175,8 +173,3 @@ def variations(tensors: Sequence[Any]) -> Iterator[Tuple[str, str, List[Any]]]:
     mixed = [lay(tensor, MIXED[at % len(MIXED)]) for at, tensor in enumerate(tensors)]
     if sum(laid is not None for laid in mixed) > 1:
         yield "all", "mixed", [tensor if laid is None else laid for tensor, laid in zip(tensors, mixed)]
-
-
-def dense(tensor: Any) -> Any:
-    """The tensor in dense memory of its own."""
-    return layouts.twin(tensor)
