@@ -15,7 +15,7 @@ from support import assert_clean_error, run_embers
 from torch_embers.bisect.behaviours import Compared, Side, Sides, sides_of
 from torch_embers.bisect.bisection import sentence
 from torch_embers.bisect.request import BisectRequest
-from torch_embers.bisect.search import Reply, search
+from torch_embers.bisect.search import Reply, Search
 from torch_embers.bisect.thresholds import load
 from torch_embers.errors import InputError
 from torch_embers.extract.script import Script
@@ -127,7 +127,7 @@ def test_the_answer_speaks_of_the_behaviour() -> None:
     def ask(place: int) -> Reply:
         return Reply("yes" if place < 2 else "no", int(place < 2), 1)
 
-    found = search(4, ask, load().search, lambda places: places[0])
+    found = Search(4, ask, load().search, lambda places: places[0]).run()
     said = sentence(found, [build.public_version for build in BUILDS], "behaviour of 2.6.0")
     assert said.startswith("The behaviour of 2.6.0 is gone since 2.7.1 (2.6.0 is the last build with it).")
 

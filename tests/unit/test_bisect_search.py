@@ -17,7 +17,7 @@ from torch_embers.bisect import bisection, thresholds
 from torch_embers.bisect.measuring import doubted
 from torch_embers.bisect.places import Place
 from torch_embers.bisect.replies import NOT_INSTALLED, missed, pooled, reply_of
-from torch_embers.bisect.search import Answer, History, Reply, merged, search
+from torch_embers.bisect.search import Answer, History, Reply, Search, merged
 from torch_embers.bisect.sessions import Session
 from torch_embers.bisect.subjects import Subject
 from torch_embers.statistics.absence import AbsenceRules
@@ -37,7 +37,7 @@ def find(truth: str, *, said_bad: tuple[int, ...] = (), known: str = "", seed: i
         return Reply(ANSWERS[truth[place]], confidence=0.99 if truth[place] == "n" else 1.0)
 
     stored = {place: Reply(ANSWERS[c], known=True) for place, c in enumerate(known) if c != "."}
-    return search(len(truth), ask, RULES, random.Random(seed).choice, known=stored, said_bad=said_bad)
+    return Search(len(truth), ask, RULES, random.Random(seed).choice, stored, said_bad).run()
 
 
 def depth(count: int) -> int:
@@ -137,7 +137,7 @@ def test_clean_places_asked_before_the_control_are_asked_again_once_there_is_one
         asked.append(place)
         return Reply("yes", 3, 10) if place >= 3 else Reply("no", 0, 10 if len(asked) < 3 else 51, 0.99)
 
-    found = search(6, ask, RULES, min, own_control=True)
+    found = Search(6, ask, RULES, min, own_control=True).run()
     assert asked[:3] == [0, 5, 0]
     assert found.replies[0].runs == 51
     assert [(change.before, change.after) for change in found.changes] == [(2, 3)]
@@ -147,7 +147,7 @@ def test_what_is_clean_though_said_to_be_bad_or_below_the_level_tells_nothing_wi
     found = find("nnnnn", said_bad=(2,))
     assert found.kind == "cannot tell"
     assert "said to show the bug" in found.reason
-    found = search(17, lambda place: Reply("yes") if place < 8 else Reply("no", 0, 1, 0.5), RULES, min)
+    found = Search(17, lambda place: Reply("yes") if place < 8 else Reply("no", 0, 1, 0.5), RULES, min).run()
     assert found.kind == "cannot tell"
     assert "confidence is below" in found.reason
 
@@ -164,7 +164,7 @@ def test_one_wrong_clean_answer_is_found_by_the_second_batch_wherever_it_stands(
             return Reply("no", 0, 4, 0.99)
         return Reply(ANSWERS[truth[place]], confidence=0.99)
 
-    found = search(17, ask, RULES, random.Random(0).choice)
+    found = Search(17, ask, RULES, random.Random(0).choice).run()
     edges = [edge for edge, (a, b) in enumerate(pairwise(truth)) if a != b]
     assert [change.before for change in found.changes] == edges
 
@@ -183,7 +183,7 @@ def test_a_second_batch_that_says_nothing_confirms_no_clean_answer_and_is_made_a
     def ask(place: int) -> Reply:
         return of_three.pop(0) if place == 3 else Reply("yes", 3, 3) if place < 4 else Reply("no", 0, 4, 0.99)
 
-    found = search(8, ask, RULES, random.Random(0).choice)
+    found = Search(8, ask, RULES, random.Random(0).choice).run()
     assert (found.changes[0].before, found.changes[0].after) == change
     batches = [step.why for step in found.steps if step.place == 3].count("second batch")
     assert batches == min(said_nothing, RULES.repeats) + 1, "and not for ever"
@@ -210,7 +210,7 @@ def told(replies: Mapping[int, Reply], count: int, *, known: bool = False, rated
     def ask(place: int) -> Reply:
         return NOT_INSTALLED if known else replies[place]
 
-    found = search(count, ask, RULES, min, known=stored)
+    found = Search(count, ask, RULES, min, stored).run()
     subject, session = Subject("case", "", "", "case"), Session("", 0, 0, datetime(2026, 1, 1), {})  # noqa: DTZ001
     return bisection.Bisection(subject, [Place(f"2.{n}.0") for n in range(count)], found, (), session, rated)
 

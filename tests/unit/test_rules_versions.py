@@ -35,7 +35,7 @@ def _is_text(node: ast.AST) -> bool:
     ("version", "files", "known"),
     [
         (text.RULES_VERSION, CLEANING, (2, "e381245c12f688c7")),
-        (weak.RULES_VERSION, LABELLING, (2, "779d283b266cb509")),
+        (weak.RULES_VERSION, LABELLING, (2, "89247223addef4e4")),
     ],
     ids=["cleaning", "labelling"],
 )

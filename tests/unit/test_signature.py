@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torch_embers.oracles import signature
-from torch_embers.oracles.signature import (
+from torch_embers import signature
+from torch_embers.signature import (
     KINDS,
     SIGNALS,
     Signature,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from helpers.verdicts import build_of, cell_of
 from support import case_of
-from torch_embers.oracles.signature import parse_family
 from torch_embers.recheck.recheck import evidence_line
+from torch_embers.signature import parse_family
 from torch_embers.statistics.absence import AbsenceRules, lower_bound, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.verdicts.batch import Batch, cannot_run_here, control_builds, control_releases

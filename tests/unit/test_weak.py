@@ -18,7 +18,7 @@ from torch_embers.classify.labels import label_model, weak
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
 from torch_embers.classify.labels.weak_table import execution_outcomes
 from torch_embers.errors import InputError
-from torch_embers.oracles.signature import Signature
+from torch_embers.signature import Signature
 from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
+from torch_embers import templates
 from torch_embers.bisect.commits import CommitRange
-from torch_embers.escaping import item_link
-from torch_embers.escaping import markdown as escaped
 from torch_embers.verdicts.matrix import span
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from torch_embers.bisect.subjects import Subject
 
 SHOWN_DETAIL = 160
-SHOWN_TEXT = 2_000
 SHOWN_FILES = 3
-SHOWN_PATHS = 300
 _COMMITS = TypeAdapter(CommitRange)
 
 
@@ -252,70 +249,22 @@ def markdown(made: Bisection, repo: str) -> str:
         made: the bisection.
         repo: repository of the commits.
     """
-    subject = made.subject
-    out = [f"**{escaped(made.sentence, 600)}**", ""]
-    if subject.items:
-        out += [f"About {', '.join(item_link(*item) for item in subject.items)}.", ""]
-    if subject.sibling_of:
-        out += [f"The case is a sibling of {item_link(*subject.sibling_of)}: it shows a related bug, not that one.", ""]
-    if made.question:
-        out += [escaped(made.question, SHOWN_TEXT), ""]
-    elif subject.kind != "case":
-        what = "Script" if subject.kind == "script" else "Command (0 is good, 125 skips, any other is bad)"
-        out += [f"{what}: {escaped(subject.name, SHOWN_TEXT)}", ""]
-    out += [
-        f"| build | commit | {subject.what} | runs that showed it | how it is known | what was seen |",
-        "| --- | --- | --- | --- | --- | --- |",
+    replies = made.history.replies
+    rows = [
+        (place.version, place.commit_known[:10], one.answer, f"{one.hits}/{one.runs}", _how(one), one.detail)
+        for place, one in ((made.places[number], one) for number, one in replies.items())
     ]
-    for place, reply in made.history.replies.items():
-        own, hits = made.places[place], f"{reply.hits}/{reply.runs}"
-        cells = own.version, own.commit_known[:10], reply.answer, hits, _how(reply), reply.detail
-        out.append(_row(*(escaped(cell, SHOWN_DETAIL) for cell in cells)))
-    out.append("")
-    if made.answered and not made.rated:
-        out += ["No confidence: each build was run once and taken at its word.", ""]
-    elif made.confidence is not None:
-        out += [f"Confidence at least {made.confidence:.2f}: the product over all clean answers it rests on.", ""]
-    out += [f"Environment: {escaped(text)}" for text in made.environments]
-    out += ["", *_limits(made)]
-    if subject.script:
-        out += ["", f"Script: {escaped(subject.script.place)}", "", subject.script.markdown()]
-    if made.nightlies:
-        out += ["", "Nightlies:", "", markdown(made.nightlies, repo)]
-    if made.commits:
-        out += ["", *_commit_table(made.commits, repo)]
-    return "\n".join(out).rstrip() + "\n"
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _limits(made: Bisection) -> Iterable[str]:
-    """What the answer does not say."""
-    found = made.history
-    yield from ("What this does not say:", "")
-    if untested := [place.version for n, place in enumerate(made.places) if n not in found.replies]:
-        yield f"- Not tested, taken to be like their neighbours: {', '.join(untested)}."
-    if any(reply.known for reply in found.replies.values()):
-        yield "- Builds marked `known before` rest on earlier verdicts, perhaps of another machine."
-    if made.environments:
-        yield "- It holds for the environment above: another processor or device may take another kernel."
-    yield "- A change that makes the bug rarer than the clean runs could show would pass for its fix."
-
-
-def _commit_table(found: CommitRange, repo: str) -> Iterable[str]:
-    yield (
-        f"{found.total} commits between {escaped(found.before)} and {escaped(found.after)} ({escaped(found.basis)}). "
-        "The likeliest by files and words shared with the script's operators; none of them was built and run:"
+    page = templates.render(
+        "bisect",
+        "bisection.md",
+        made=made,
+        subject=made.subject,
+        rows=rows,
+        untested=[place.version for number, place in enumerate(made.places) if number not in replies],
+        any_known=any(reply.known for reply in replies.values()),
+        nightlies=markdown(made.nightlies, repo) if made.nightlies else "",
+        commits=made.commits,
+        repo=repo,
+        shown=_shown,
     )
-    yield from ("", "| commit | pull request | fixes | subject | touches | shared |", _row(*["---"] * 6))
-    for commit in found.likeliest:
-        yield _row(
-            escaped(commit.sha[:12]),
-            item_link(repo, commit.pull) if commit.pull else "",
-            ", ".join(item_link(repo, number) for number in commit.fixes),
-            escaped(commit.subject, 120),
-            escaped(_shown(commit.files), SHOWN_PATHS),
-            "names the issue" if commit.names_the_issue else escaped(", ".join(commit.words)),
-        )
+    return page.rstrip() + "\n"

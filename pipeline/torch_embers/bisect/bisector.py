@@ -15,7 +15,7 @@ from torch_embers.bisect.measuring import CaseMeasure, ExitCodeMeasure, doubted,
 from torch_embers.bisect.places import BuildList, Place, place_of, releases
 from torch_embers.bisect.predicate import predicate_runs
 from torch_embers.bisect.replies import Asker, Measure, known_replies
-from torch_embers.bisect.search import ContradictedError, search
+from torch_embers.bisect.search import ContradictedError, Search
 from torch_embers.bisect.subjects import subject_of
 from torch_embers.builds import install
 from torch_embers.builds.registry import BuildError, Registry, environment_of, machine_here
@@ -141,10 +141,7 @@ class _Bisector:
         bad = [n for n in reversed(range(len(places))) if Version(places[n].version) in known_bad]
         rated = case is not None or self.request.runs != 1
         try:
-            found = search(
-                len(places), ask, own, _drawn(key), known=known, said_bad=bad, expected=expected,
-                own_control=case is None and rated,
-            )  # fmt: skip
+            found = Search(len(places), ask, own, _drawn(key), known, bad, case is None and rated).run(expected)
         except ContradictedError as error:
             version = places[error.place].version
             raise InputError(_contradiction(error, version, expected, self.subject.what)) from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from torch_embers.oracles.signature import from_traceback
 from torch_embers.sandbox.policy import REVIEWED
 from torch_embers.sandbox.runner import Attempt
+from torch_embers.signature import from_traceback
 from torch_embers.statistics.absence import AbsenceRules
 from torch_embers.verdicts.verdict import SKIP, Control, Observation, decide, last_line, planned, speaks_of_script
 

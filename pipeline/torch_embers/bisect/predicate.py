@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
-import subprocess
-import time
-from contextlib import suppress
 from hashlib import file_digest
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from torch_embers.bisect.measuring import exit_observation, no_end
 from torch_embers.errors import InputError
+from torch_embers.oracles import bounded
 from torch_embers.verdicts.verdict import Observation, last_line
 
 if TYPE_CHECKING:
@@ -25,12 +21,6 @@ if TYPE_CHECKING:
 
 ABORTS = 128
 """`git bisect run` stops at this exit code and above."""
-MOST_OUTPUT = 16 << 20
-"""Bytes of a command's output that are kept on the disk; what is older than its end is dropped."""
-TAIL = 64 << 10
-"""Bytes of the end of the output that are read."""
-GLANCE_SECONDS = 0.2
-"""How often the size of the output is looked at."""
 
 
 def predicate_runs(
@@ -90,48 +80,17 @@ def identity_of(command: str) -> tuple[str, list[str]]:
 
 
 def _predicate_run(call: Sequence[str], environment: dict[str, str], timeout: float, hang_is: Hang) -> Observation:
-    with TemporaryFile("ab+") as out, TemporaryFile("ab+") as err:  # a pipe would last as long as any child holds it
-        try:
-            process = subprocess.Popen(
-                call, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-            )
-        except OSError as error:
-            what = f"--predicate {call[0]}: {error.strerror or error}"
-            raise InputError(f"{what}: give a program that can be run") from error
-        code = _ended(process, (out, err), timeout)
-        said = last_line(_tail(err)) or last_line(_tail(out))
-    if code is None:
-        return no_end(f"no end within {timeout:g} s", hang_is)
-    if code < 0 or code >= ABORTS:
-        raise InputError(
-            f"--predicate ended with {code if code >= 0 else f'signal {-code}'}: 128 and above stop a bisection, as in "
-            "`git bisect run`; let it end with 1 where that is the bug, with 125 where it cannot be tested"
-        )
-    return exit_observation(code, said)
-
-
-def _ended(process: subprocess.Popen[bytes], outputs: Sequence[IO[bytes]], timeout: float) -> int | None:
-    """The exit code; None after the time limit. Whatever is left of the command's process group is killed in any case.
-
-    A child in the background would take processor time from the next build, or answer in its place. One that makes a
-    session of its own lives on.
-    """
-    deadline = time.monotonic() + timeout
     try:
-        while (left := deadline - time.monotonic()) > 0:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(min(left, GLANCE_SECONDS))
-            for output in outputs:
-                if os.fstat(output.fileno()).st_size > MOST_OUTPUT:
-                    output.truncate(0)
-        return None
-    finally:
-        with suppress(ProcessLookupError, PermissionError):  # macOS: no permission where only zombies are left
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _tail(output: IO[bytes]) -> str:
-    size = output.seek(0, os.SEEK_END)
-    output.seek(max(0, size - TAIL))
-    return output.read(TAIL).decode("utf-8", "replace")
+        ended = bounded.run(call, timeout, env=environment)
+    except OSError as error:
+        what = f"--predicate {call[0]}: {error.strerror or error}"
+        raise InputError(f"{what}: give a program that can be run") from error
+    if ended.code is None:
+        return no_end(f"no end within {timeout:g} s", hang_is)
+    if ended.code < 0 or ended.code >= ABORTS:
+        how = ended.code if ended.code >= 0 else f"signal {-ended.code}"
+        raise InputError(
+            f"--predicate ended with {how}: 128 and above stop a bisection, as in `git bisect run`; let it end with 1 "
+            "where that is the bug, with 125 where it cannot be tested"
+        )
+    return exit_observation(ended.code, last_line(ended.err) or last_line(ended.out))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import InitVar, dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
@@ -119,20 +119,11 @@ class ContradictedError(InputError):
         self.place, self.reply = place, reply
 
 
-def search(
-    count: int,
-    ask: Callable[[int], Reply],
-    rules: SearchThresholds,
-    draw: Callable[[Sequence[int]], int],
-    *,
-    known: Mapping[int, Reply] | None = None,
-    said_bad: Sequence[int] = (),
-    expected: Mapping[int, Answer] | None = None,
-    own_control: bool = False,
-) -> History:
-    """Find where the answer changes.
+@dataclass(slots=True)
+class Search:
+    """Finds where the answer changes.
 
-    Args:
+    Attributes:
         count: length of the list, oldest first.
         ask: asks about a place, a second time by a fresh batch of runs; what it raises ends the search.
         rules: the numbers.
@@ -140,39 +131,38 @@ def search(
         known: what is known before; a known place is asked only where a change rests on it.
         said_bad: places that are said to show the bug, the likeliest first; asked before all others, because a build
             that shows the bug is the control of those that do not.
-        expected: answers that the caller vouches for; they are verified first.
         own_control: whether the first place that shows the bug is the control of the others; clean places that were
             asked before it are then asked again.
-
-    Raises:
-        ContradictedError: a place answers otherwise than the caller says.
     """
-    made = _Search(count, ask, rules, draw, dict(known or {}), said_bad, own_control=own_control)
-    return made.run(expected or {})
 
+    count: int
+    ask: Callable[[int], Reply]
+    rules: SearchThresholds
+    draw: Callable[[Sequence[int]], int]
+    known: InitVar[Mapping[int, Reply] | None] = None
+    said_bad: Sequence[int] = ()
+    own_control: bool = False
+    _replies: dict[int, Reply] = field(init=False)
+    _steps: list[Step] = field(default_factory=list, init=False)
+    _batches: dict[int, int] = field(default_factory=dict, init=False)
+    _lost: Counter[int] = field(default_factory=Counter, init=False)
 
-class _Search:
-    def __init__(
-        self,
-        count: int,
-        ask: Callable[[int], Reply],
-        rules: SearchThresholds,
-        draw: Callable[[Sequence[int]], int],
-        replies: dict[int, Reply],
-        said_bad: Sequence[int],
-        *,
-        own_control: bool,
-    ) -> None:
-        self._count, self._ask, self._rules, self._draw = count, ask, rules, draw
-        self._replies, self._said_bad, self._own_control = replies, said_bad, own_control
-        self._steps: list[Step] = []
-        self._batches: dict[int, int] = {}
-        self._lost: Counter[int] = Counter()
+    def __post_init__(self, known: Mapping[int, Reply] | None) -> None:
+        """Begin with what is known."""
+        self._replies = dict(known or {})
 
-    def run(self, expected: Mapping[int, Answer]) -> History:
-        for place in sorted(expected, key=lambda place: expected[place] != "yes"):
+    def run(self, expected: Mapping[int, Answer] | None = None) -> History:
+        """Search.
+
+        Args:
+            expected: answers that the caller vouches for; they are verified first.
+
+        Raises:
+            ContradictedError: a place answers otherwise than the caller says.
+        """
+        for place, answer in sorted((expected or {}).items(), key=lambda said: said[1] != "yes"):
             reply = self._put(place, "endpoint")
-            if reply.answer != expected[place]:
+            if reply.answer != answer:
                 raise ContradictedError(place, reply)
         if not self._is_said("yes"):
             self._claims()
@@ -184,9 +174,9 @@ class _Search:
     # ---- asking ------------------------------------------------------------------------------------------------
 
     def _put(self, place: int, why: Why) -> Reply:
-        fresh = self._ask(place)
+        fresh = self.ask(place)
         self._batches[place] = self._made(place) + 1
-        if why == "second batch" and self._is_lost(fresh) and self._lost[place] < self._rules.repeats:
+        if why == "second batch" and self._is_lost(fresh) and self._lost[place] < self.rules.repeats:
             self._lost[place] += 1
             self._batches[place] -= 1
         self._steps.append(Step(place, why, fresh))
@@ -206,7 +196,7 @@ class _Search:
 
     def _endpoints(self) -> None:
         """Decide the outermost places; where one cannot be tested, its nearest neighbour that can."""
-        for order in (range(self._count), reversed(range(self._count))):
+        for order in (range(self.count), reversed(range(self.count))):
             for place in order:
                 reply = self._replies.get(place) or self._put(place, "endpoint")
                 if reply.answer != "unknown":
@@ -214,7 +204,7 @@ class _Search:
 
     def _claims(self) -> None:
         """Ask the places that are said to be bad until one is."""
-        for place in self._said_bad:
+        for place in self.said_bad:
             if place not in self._replies and self._put(place, "said to be bad").answer == "yes":
                 return
 
@@ -225,7 +215,7 @@ class _Search:
         """
         asked = [step.place for step in self._steps]
         first = next((n for n, step in enumerate(self._steps) if step.reply.answer == "yes"), None)
-        if not self._own_control or first is None:
+        if not self.own_control or first is None:
             return False
         for place in asked[:first]:
             if self._replies[place].answer == "no" and place not in asked[first:]:
@@ -245,21 +235,21 @@ class _Search:
                 if not self._made(place):
                     self._put(place, "verification")
                     return True
-            if not self._replies[change.clean].known and self._made(change.clean) <= self._rules.confirm:
+            if not self._replies[change.clean].known and self._made(change.clean) <= self.rules.confirm:
                 self._put(change.clean, "second batch")
                 return True
         return asked
 
     def _validate(self) -> bool:
         """Ask at random outside the ranges found; whether anything was asked."""
-        untested = [place for place in range(self._count) if place not in self._replies]
+        untested = [place for place in range(self.count) if place not in self._replies]
         if not untested or not self._decided():
             return False
         done = sum(step.why == "validation" and step.reply.answer != "unknown" for step in self._steps)
-        everything = not self._changes() and self._count <= self._rules.exhaustive
-        if done >= self._rules.validation and not everything:
+        everything = not self._changes() and self.count <= self.rules.exhaustive
+        if done >= self.rules.validation and not everything:
             return False
-        self._put(self._draw(untested), "validation")
+        self._put(self.draw(untested), "validation")
         return True
 
     # ---- what is known -------------------------------------------------------------------------------------------
@@ -302,19 +292,17 @@ class _Search:
     def _kind(self, changes: Sequence[BehaviourChange], confidence: float) -> tuple[Kind, str]:
         if not self._decided():
             return "cannot tell", "no build could be tested"
-        if not self._is_said("yes") and self._said_bad:
+        if not self._is_said("yes") and self.said_bad:
             return "cannot tell", "a build that is said to show the bug does not show it here, or cannot be tested"
         if not self._is_said("yes") and any(reply.hits for reply in self._replies.values()):
             return "cannot tell", "a run showed the bug, but no build showed it often enough to be sure"
-        if confidence < self._rules.level:
-            return "cannot tell", f"the clean runs are too few: the confidence is below {self._rules.level:g}"
+        if confidence < self.rules.level:
+            return "cannot tell", f"the clean runs are too few: the confidence is below {self.rules.level:g}"
         match [change.kind for change in changes]:
             case []:
                 return ("always" if self._is_said("yes") else "never"), ""
-            case ["broken"]:
-                return "broken", ""
-            case ["fixed"]:
-                return "fixed", ""
+            case [only]:
+                return only, ""
             case ["broken", "fixed"]:
                 return "broken and fixed", ""
             case _:

@@ -26,7 +26,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from torch_embers import resources, toml_models
 from torch_embers.errors import InputError
-from torch_embers.oracles.signature import Family, parse_family
+from torch_embers.signature import Family, parse_family
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from torch_embers.cases import fix_test_rules
 from torch_embers.console import plain, print_table, stdout
 from torch_embers.judgements import fix_test_answers
 from torch_embers.statistics.intervals import percent
-from torch_embers.store import schema
+from torch_embers.store import rows, schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -143,19 +143,15 @@ def yield_of(store: Store, repo: str) -> Yield:
     with store.read() as connection:
         schema.require_ours(connection, store.path)
 
-        def ask(query: str, **more: Any) -> list[dict[str, Any]]:
-            result = connection.execute(query, {"repo": repo, **more})
-            names = [column[0] for column in result.description or ()]
-            return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
-
         def shipped(name: str, **more: Any) -> list[dict[str, Any]]:
-            return ask(resources.package_file("fixtests", "queries", name).read_text(encoding="utf-8"), **more)
+            query = resources.package_file("fixtests", "queries", name).read_text(encoding="utf-8")
+            return rows.mappings(connection, query, {"repo": repo, **more})
 
         [commits], [alive] = shipped("commits.sql"), shipped("alive.sql", **answers)
-        merged = ask(
+        merged = rows.mappings(
+            connection,
             resources.analysis_text("fix_tests", "time_to_release.sql"),
-            versions=list(days),
-            days=[day.isoformat() for day in days.values()],
+            {"repo": repo, "versions": list(days), "days": [day.isoformat() for day in days.values()]},
         )
         return Yield(shipped("yield.sql"), commits, Alive(**alive), shipped("failing.sql"), merged)
 
@@ -164,8 +160,9 @@ def print_yield(found: Yield) -> None:
     """Print the yield by class, year and folder, the tests that fail after their fix, and the share alive."""
     out = stdout()
     for columns in (("class", "reason"), ("year", "class"), ("folder", "class")):
-        rows = [(*("" if cell is None else str(cell) for cell in row[:-1]), row[-1]) for row in found.counted(*columns)]
-        print_table([*columns, "tests"], rows)
+        counted = found.counted(*columns)
+        cells = [(*("" if cell is None else str(cell) for cell in row[:-1]), row[-1]) for row in counted]
+        print_table([*columns, "tests"], cells)
         out.print()
     merged = [
         tuple("" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row.values())

@@ -210,9 +210,7 @@ def _ran(store: Store, repo: str, tests: Sequence[TrialTest]) -> dict[str, dict[
     """The last run of each test (by hash) on each build in each environment, read by the rules of today."""
     cases = {test.case.hash: test.case for test in tests}
     with store.read() as connection:
-        result = connection.execute(_RUNS, [repo])
-        names = [column[0] for column in result.description or ()]
-        found = [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+        found = rows.mappings(connection, _RUNS, [repo])
     trials: dict[str, dict[tuple[str, str], Trial]] = defaultdict(dict)
     for run in found:
         key, place = run.pop("case_hash"), (run.pop("build"), run.pop("environment"))

@@ -40,7 +40,7 @@ class Ended(NamedTuple):
 def run(command: Sequence[str], timeout: float, text: str = "", env: Optional[Mapping[str, str]] = None) -> Ended:
     """Run a command to its end, or until the time limit; what it started is killed with it.
 
-    Children that leave its session are not found.
+    A child in the background would take processor time from what comes next. One that leaves the session is not found.
 
     Args:
         command: program and arguments.

@@ -8,52 +8,31 @@ import torch
 
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.habits import changed_arguments
-from torch_embers.oracles.measure import Outputs, outputs_of
-from torch_embers.oracles.pairs import CannotCompareError, differing, truth_of
+from torch_embers.oracles.measure import outputs_of
+from torch_embers.oracles.pairs import CannotCompareError, PairOracle, differing, truth_of
 
 
-class CompiledOracle:
+class CompiledOracle(PairOracle):
     """Compares results, gradients and changed arguments of a function with those of its compiled form.
 
     Args:
         backend: of ``torch.compile``; ``aot_eager`` finds faults of tracing, ``inductor`` also those of its kernels.
 
-    Attributes:
-        findings: of all checks.
-
     Raises:
-        CannotCompareError: this build has no torch.compile.
+        CannotCompareError: this build has no torch.compile; of ``check``, the compiler cannot run here (no C++
+            compiler, no Triton).
     """
 
     def __init__(self, backend: str = "inductor") -> None:
         if not hasattr(torch, "compile"):
             raise CannotCompareError("the compiled oracle needs torch 2.0 or newer, not %s" % torch.__version__)
+        super().__init__()
         self.backend = backend
-        self.findings: List[Finding] = []
 
-    def check(self, run: Callable[..., Any], *inputs: Any, gradients: bool = True, name: str = "") -> List[Finding]:
-        """Run the function eagerly and compiled, on the same inputs.
-
-        Raises:
-            CannotCompareError: the compiler itself cannot run here (no C++ compiler, no Triton).
-        """
-        name = name or str(getattr(run, "__name__", run))
+    def _compared(self, run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool, name: str) -> List[Finding]:
         eager = outputs_of(run, inputs, gradients)
         torch._dynamo.reset()  # noqa: SLF001 - its only name; else an earlier check's code would be run
         compiled = torch.compile(run, backend=self.backend)
-        found = self._compared(run, compiled, inputs, eager, gradients, name)
-        self.findings += found
-        return found
-
-    def _compared(
-        self,
-        run: Callable[..., Any],
-        compiled: Callable[..., Any],
-        inputs: Tuple[Any, ...],
-        eager: Outputs,
-        gradients: bool,
-        name: str,
-    ) -> List[Finding]:
         try:
             second = outputs_of(compiled, inputs, gradients)
         except Exception as error:  # whatever the compiler raises, the eager run did not

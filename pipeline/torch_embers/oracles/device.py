@@ -9,7 +9,7 @@ import torch
 from torch_embers.oracles import numerics
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.measure import Outputs, outputs_of
-from torch_embers.oracles.pairs import CannotCompareError, differing, truth_of
+from torch_embers.oracles.pairs import CannotCompareError, PairOracle, differing, truth_of
 
 if TYPE_CHECKING:
     from torch_embers.oracles.finding import Finding
@@ -24,20 +24,18 @@ def present() -> Tuple[str, ...]:
     return tuple(name for name in DEVICES if there[name])
 
 
-class DeviceOracle:
+class DeviceOracle(PairOracle):
     """Compares results and gradients of a function on the CPU with those on an accelerator.
 
     Args:
         device: ``cuda`` or ``mps``; by default the one that is there.
 
-    Attributes:
-        findings: of all checks.
-
     Raises:
-        CannotCompareError: there is no such device.
+        CannotCompareError: there is no such device; of ``check``, the function draws random numbers.
     """
 
     def __init__(self, device: Optional[str] = None) -> None:
+        super().__init__()
         there = present()
         if device is None and not there:
             raise CannotCompareError("the device oracle needs cuda or mps; this machine and build have neither")
@@ -46,13 +44,9 @@ class DeviceOracle:
             raise CannotCompareError(
                 "the device oracle cannot use %s here; available: %s" % (self.device, ", ".join(there) or "none")
             )
-        self.findings: List[Finding] = []
 
-    def check(self, run: Callable[..., Any], *inputs: Any, gradients: bool = True, name: str = "") -> List[Finding]:
-        """Run the function on both devices; the inputs may lie on either."""
-        found = compare_devices(run, inputs, self.device, gradients, name or str(getattr(run, "__name__", run)))
-        self.findings += found
-        return found
+    def _compared(self, run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool, name: str) -> List[Finding]:
+        return compare_devices(run, inputs, self.device, gradients, name)
 
 
 def compare_devices(

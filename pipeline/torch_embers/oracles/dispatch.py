@@ -27,18 +27,6 @@ if TYPE_CHECKING:
 else:
     from torch.utils._python_dispatch import TorchDispatchMode as DispatchMode
 
-__all__ = [
-    "HIGHER_ORDER",
-    "DispatchMode",
-    "Generators",
-    "SampledMode",
-    "generators_of",
-    "is_higher_order",
-    "is_own_call",
-    "is_tracing",
-    "own_calls",
-]
-
 _BUSY = threading.local()
 
 

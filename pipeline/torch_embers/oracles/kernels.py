@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence,
 
 import torch
 
-from torch_embers.oracles import lattice
+from torch_embers.oracles import lattice, layouts
 from torch_embers.oracles.dispatch import DispatchMode
 from torch_embers.oracles.layout import inplace_of
 from torch_embers.oracles.repeat import Plan, mapped, plan_of, tensors_in
@@ -52,7 +52,7 @@ class Recorder(DispatchMode):
         if form not in seen and len(seen) < self.most and all(tensor.numel() <= LARGEST for tensor in tensors):
             seen.append(form)
             if is_varied(plan_of(func, self.rules)):
-                copies = (mapped(list(args), lattice.dense), mapped(kwargs, lattice.dense))
+                copies = (mapped(list(args), layouts.twin), mapped(kwargs, layouts.twin))
                 self.calls.setdefault(name, []).append((func, *copies))
         return func(*args, **kwargs)
 

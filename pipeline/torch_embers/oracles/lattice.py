@@ -6,7 +6,7 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from torch_embers.oracles import layouts
+from torch_embers.oracles.layouts import dense_strides, strides_of
 
 ROOM = 64
 """Elements of memory on both sides of a destination in which a write outside would show."""
@@ -44,41 +44,32 @@ SIZED = ("resized", "resized_transposed")
 def geometry(size: Sequence[int], layout: str) -> Optional[Tuple[Tuple[int, ...], int]]:
     """Strides and offset of a tensor in a layout that can hold any values; None where it has no such form."""
     axes = list(range(len(size)))
-    dense = _strides(size, axes, 1)
+    dense = dense_strides(size)
     if layout == "transposed":
-        return (_strides(size, axes[:-2] + axes[-2:][::-1], 1), 0) if len(size) > 1 else None
+        return (strides_of(size, axes[:-2] + axes[-2:][::-1]), 0) if len(size) > 1 else None
     if layout == "reversed":
-        return (_strides(size, axes[::-1], 1), 0) if len(size) > 2 else None
+        return (strides_of(size, axes[::-1]), 0) if len(size) > 2 else None
     if layout == "rolled":
-        return (_strides(size, [*axes[1:], 0], 1), 0) if len(size) > 2 else None
+        return (strides_of(size, [*axes[1:], 0]), 0) if len(size) > 2 else None
     if layout == "swapped":
-        return (_strides(size, [1, 0, *axes[2:]], 1), 0) if len(size) > 2 else None
+        return (strides_of(size, [1, 0, *axes[2:]]), 0) if len(size) > 2 else None
     if layout == "gapped":
         return ((2 * dense[0], *dense[1:]), 0) if len(size) > 1 else None
     if layout == "restrided":
         odd = [step if length != 1 else 1 if step != 1 else 7 for length, step in zip(size, dense)]
         return (tuple(odd), 0) if 1 in size else None
     if layout == "channels_last":
-        return (_strides(size, [0, *axes[2:], 1], 1), 0) if len(size) in (4, 5) else None
+        return (strides_of(size, [0, *axes[2:], 1]), 0) if len(size) in (4, 5) else None
     if layout == "strided":
-        return (_strides(size, axes, 2), 0) if size else None
+        return (strides_of(size, axes, 2), 0) if size else None
     if layout == "offset":
         return dense, 3
     if layout == "sliced":
         if not size:
             return None
         wider = [*size[:-1], size[-1] + 2]
-        return _strides(wider, axes, 1), 1
+        return dense_strides(wider), 1
     return None
-
-
-def _strides(size: Sequence[int], order: Sequence[int], step: int) -> Tuple[int, ...]:
-    """Strides for axes that follow each other in memory in this order, the outermost first."""
-    strides, room = [0] * len(size), step
-    for axis in reversed(order):
-        strides[axis] = room
-        room *= max(1, size[axis])
-    return tuple(strides)
 
 
 def place(size: Sequence[int], dtype: Any, layout: str, device: Any = "cpu") -> Any:
@@ -104,11 +95,11 @@ def repeated(size: Sequence[int], layout: str) -> Optional[Tuple[Tuple[int, ...]
         long = [axis for axis in axes if size[axis] > 1]
         if not long:
             return None
-        inner = _strides([1 if axis == long[0] else length for axis, length in enumerate(size)], axes, 1)
+        inner = dense_strides([1 if axis == long[0] else length for axis, length in enumerate(size)])
         return tuple(0 if axis == long[0] else step for axis, step in enumerate(inner)), 0
     if len(size) < 2 or size[0] < 2 or 0 in size:
         return None
-    return (1, *_strides(size[1:], range(len(size) - 1), 1)), 0
+    return (1, *dense_strides(size[1:])), 0
 
 
 def _other_size(size: Sequence[int], dtype: Any, layout: str, device: Any) -> Any:
@@ -141,10 +132,8 @@ def lay(tensor: Any, layout: str) -> Any:
     if layout == "constant":
         return tensor.flatten()[0].expand_as(tensor) if tensor.dim() > 1 and tensor.numel() > 1 else None
     if layout == "overlapping":
-        if tensor.dim() < 2 or tensor.size(0) < 2 or not tensor.numel():
-            return None
-        flat = tensor.contiguous().flatten()
-        return flat.as_strided(tuple(tensor.size()), (1, *_strides(tensor.shape[1:], range(tensor.dim() - 1), 1)))
+        form = repeated(tensor.size(), layout)
+        return None if form is None else tensor.contiguous().flatten().as_strided(tuple(tensor.size()), form[0])
     if layout in LAZY:
         if not (tensor.is_complex() or tensor.is_floating_point()):
             return None
@@ -175,8 +164,3 @@ def variations(tensors: Sequence[Any]) -> Iterator[Tuple[str, str, List[Any]]]:
     mixed = [lay(tensor, MIXED[at % len(MIXED)]) for at, tensor in enumerate(tensors)]
     if sum(laid is not None for laid in mixed) > 1:
         yield "all", "mixed", [tensor if laid is None else laid for tensor, laid in zip(tensors, mixed)]
-
-
-def dense(tensor: Any) -> Any:
-    """The tensor in dense memory of its own."""
-    return layouts.twin(tensor)

@@ -50,11 +50,16 @@ def is_dense(tensor: Any) -> bool:
 
 def dense_strides(size: Sequence[int]) -> Tuple[int, ...]:
     """Strides of a dense tensor."""
-    strides, room = [], 1
-    for length in reversed(size):
-        strides.append(room)
-        room *= max(1, length)
-    return tuple(reversed(strides))
+    return strides_of(size, range(len(size)))
+
+
+def strides_of(size: Sequence[int], order: Sequence[int], step: int = 1) -> Tuple[int, ...]:
+    """Strides for axes that follow each other in memory in this order, the outermost first, from one of ``step`` on."""
+    strides, room = [0] * len(size), step
+    for axis in reversed(order):
+        strides[axis] = room
+        room *= max(1, size[axis])
+    return tuple(strides)
 
 
 def overlaps_itself(tensor: Any) -> bool:

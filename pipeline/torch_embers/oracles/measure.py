@@ -198,7 +198,24 @@ class Truth:
         ]
         return max([0.0, *(one.excess for one in judged)])
 
-    def moves(self, place: str, rounding: float) -> torch.Tensor:
+    def second_look(self, place: str, result: torch.Tensor, count: float, moved: torch.Tensor) -> Judgement:
+        """Judge with the condition of the problem: where terms cancel, honest implementations differ, too.
+
+        Args:
+            place: of the result.
+            result: what is judged.
+            count: terms that flow into an element.
+            moved: how far each element moves when the inputs move by one fp32 rounding.
+        """
+        exact, honest = self.exact[place], self.honest[place]
+        fine = judge(result, exact, count=count, honest=honest, sensitivity=moved)
+        if fine.refusal or fine.excess <= LIMIT or result.dtype not in numerics.LOW_PRECISION:
+            return fine
+        moved_more = self.moves(place, torch.finfo(result.dtype).eps / 2)
+        coarse = judge(result, exact, honest=honest, sensitivity=moved_more)
+        return dataclasses.replace(fine, lossy=bool(coarse.refusal) or coarse.excess <= LOSSY)
+
+    def moves(self, place: str, rounding: float = numerics.FP32_ROUNDING) -> torch.Tensor:
         """How far each element of a result moves when the inputs move by one rounding."""
         return numerics.sensitivity_of(
             lambda inputs: outputs_of(self._run, inputs, self._gradients)[place],
@@ -241,17 +258,9 @@ def compare(
         judgement = judge(result, exact[place], count=steps(n), honest=truth.honest[place])
         one = Comparison(place, result, numerics.comparable(exact[place]), fair, judgement, counts, n)
         suspect = judgement.excess < float("inf") and max(judgement.excess, one.rough_excess()) > _SUSPECT
-        found.append(_second_look(truth, one) if suspect else one)
+        if suspect:
+            moved = truth.moves(place)
+            judgement = truth.second_look(place, result, steps(n), moved)
+            one = dataclasses.replace(one, judgement=judgement, moved=moved)
+        found.append(one)
     return found
-
-
-def _second_look(truth: Truth, rough: Comparison) -> Comparison:
-    """Judge with the condition of the problem: where terms cancel, honest implementations differ, too."""
-    result, honest, exact = rough.result, rough.honest, truth.exact[rough.place]
-    moved = truth.moves(rough.place, numerics.FP32_ROUNDING)
-    fine = judge(result, exact, count=steps(rough.n), honest=honest, sensitivity=moved)
-    if not fine.refusal and fine.excess > LIMIT and result.dtype in numerics.LOW_PRECISION:
-        moved_more = truth.moves(rough.place, torch.finfo(result.dtype).eps / 2)
-        coarse = judge(result, exact, honest=honest, sensitivity=moved_more)
-        fine = dataclasses.replace(fine, lossy=bool(coarse.refusal) or coarse.excess <= LOSSY)
-    return dataclasses.replace(rough, judgement=fine, moved=moved)

@@ -61,13 +61,8 @@ class OracleRules:
 
     def skip(self, op: str) -> Optional[Skip]:
         """Why an operator, such as ``aten.empty_like``, is left out; None where it is not."""
-        return self._skips.get(op) or self._by_prefix(op)
-
-    def _by_prefix(self, op: str) -> Optional[Skip]:
-        for name, skip in self._skips.items():
-            if name.endswith("*") and op.startswith(name[:-1]):
-                return skip
-        return None
+        by_prefix = (skip for name, skip in self._skips.items() if name.endswith("*") and op.startswith(name[:-1]))
+        return self._skips.get(op) or next(by_prefix, None)
 
     def ties(self, op: str) -> str:
         """Along what positions of an operator's result count: dim, plane2, plane3; empty where it gives none."""

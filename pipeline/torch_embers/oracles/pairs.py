@@ -13,7 +13,7 @@ import torch
 from torch_embers.oracles import numerics
 from torch_embers.oracles.finding import Finding
 from torch_embers.oracles.measure import Outputs, Truth
-from torch_embers.oracles.precision import LIMIT, LOSSY, Judgement, judge
+from torch_embers.oracles.precision import LIMIT, Judgement, judge
 
 
 class CannotCompareError(RuntimeError):
@@ -26,19 +26,42 @@ def truth_of(run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool) 
     return Truth(run, tuple(at_home), gradients)
 
 
+class PairOracle:
+    """Compares two ways of running a function.
+
+    Attributes:
+        findings: of all checks.
+    """
+
+    def __init__(self) -> None:
+        self.findings: List[Finding] = []
+
+    def check(self, run: Callable[..., Any], *inputs: Any, gradients: bool = True, name: str = "") -> List[Finding]:
+        """Run the function both ways on the same inputs; what differs, also kept in ``findings``.
+
+        Args:
+            run: the function.
+            inputs: its arguments, on any device.
+            gradients: compare gradients, too.
+            name: of the function in findings; by default its own.
+
+        Raises:
+            CannotCompareError: the machine or the build cannot compare it.
+        """
+        found = self._compared(run, inputs, gradients, name or str(getattr(run, "__name__", run)))
+        self.findings += found
+        return found
+
+    def _compared(self, run: Callable[..., Any], inputs: Tuple[Any, ...], gradients: bool, name: str) -> List[Finding]:
+        raise NotImplementedError
+
+
 def judged(truth: Truth, place: str, result: torch.Tensor) -> Judgement:
     """One result against the truth; rounded intermediate results are marked as such."""
-    exact, honest = truth.exact[place], truth.honest[place]
-    judgement = judge(result, exact, count=truth.count, honest=honest)
+    judgement = judge(result, truth.exact[place], count=truth.count, honest=truth.honest[place])
     if not LIMIT < judgement.excess < float("inf"):
         return judgement
-    moved = truth.moves(place, numerics.FP32_ROUNDING)
-    fine = judge(result, exact, count=truth.count, honest=honest, sensitivity=moved)
-    if fine.excess <= LIMIT or result.dtype not in numerics.LOW_PRECISION:
-        return fine
-    moved = truth.moves(place, torch.finfo(result.dtype).eps / 2)
-    coarse = judge(result, exact, honest=honest, sensitivity=moved)
-    return fine if coarse.excess > LOSSY and not coarse.refusal else Judgement(0.0, fine.difference, lossy=True)
+    return truth.second_look(place, result, truth.count, truth.moves(place))
 
 
 def differing(
@@ -59,7 +82,7 @@ def differing(
             continue
         here, there = judged(truth, place, trusted[place]), judged(truth, place, suspect[place])
         both = ((first, here), (second, there))
-        wrong = [name for name, one in both if one.excess > LIMIT and not one.refusal]
+        wrong = [name for name, one in both if one.excess > LIMIT and not (one.refusal or one.lossy)]
         if len(wrong) != 1:
             continue  # both right; or both wrong, which the precision oracle reports
         worst = (here if wrong == [first] else there).difference

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
-from torch_embers.oracles import layouts
+from torch_embers.oracles import layouts, numerics
 from torch_embers.oracles.repeat import Plan, Problem, examine, is_written, named
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ MARGIN = 16
 """Elements behind the last one of a rebuilt tensor: where a write outside would go."""
 
 
-class Laid(NamedTuple):
+@dataclass(frozen=True)
+class Laid:
     """A tensor as plain facts: how it lies in memory, and its values as a dense tensor."""
 
     size: Tuple[int, ...]
@@ -28,6 +30,11 @@ class Laid(NamedTuple):
     values: Any
     conjugated: bool = False
     negated: bool = False
+
+    @property
+    def form(self) -> Tuple[Any, ...]:
+        """Size, strides and offset."""
+        return self.size, self.stride, self.offset
 
     def build(self) -> Any:
         """The tensor in memory of its own, filled with 77 around it, or with 1 where values may be positions."""
@@ -63,33 +70,20 @@ class Origin:
 
 
 def _keep(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return laid_of(value) if layouts.is_plain(value) else value
-    if isinstance(value, (list, tuple)):
-        return type(value)([_keep(part) for part in value])
-    if isinstance(value, dict):
-        return {key: _keep(part) for key, part in value.items()}
-    return value
+    def kept(leaf: Any) -> Any:
+        return laid_of(leaf) if isinstance(leaf, torch.Tensor) and layouts.is_plain(leaf) else leaf
+
+    return numerics.map_tensors(kept, value)
 
 
 def _change(value: Any, change: Callable[[Laid], Any]) -> Any:
-    if isinstance(value, Laid):
-        return change(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)([_change(part, change) for part in value])
-    if isinstance(value, dict):
-        return {key: _change(part, change) for key, part in value.items()}
-    return value
+    return numerics.map_tensors(lambda leaf: change(leaf) if isinstance(leaf, Laid) else leaf, value)
 
 
 def _all(value: Any) -> List[Laid]:
-    if isinstance(value, Laid):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [found for part in value for found in _all(part)]
-    if isinstance(value, dict):
-        return [found for part in value.values() for found in _all(part)]
-    return []
+    found: List[Laid] = []
+    _change(value, found.append)
+    return found
 
 
 Arguments = Tuple[Any, Any]
@@ -153,7 +147,7 @@ def _cut(laid: Laid, old: int, new: int) -> Laid:
     for axis, size in enumerate(laid.size):
         if size == old:
             values = values.narrow(axis, 0, new)
-    return laid._replace(size=tuple(values.shape), values=values.contiguous())
+    return replace(laid, size=tuple(values.shape), values=values.contiguous())
 
 
 def _packed(arguments: Arguments) -> List[Arguments]:
@@ -168,7 +162,7 @@ def _packed(arguments: Arguments) -> List[Arguments]:
             gap = 2 if laid.stride[axis] > was else 1
             strides[axis] = room * gap
             room, was = strides[axis] * laid.size[axis], laid.stride[axis] * laid.size[axis]
-        return laid._replace(stride=tuple(strides), offset=min(laid.offset, 3))
+        return replace(laid, stride=tuple(strides), offset=min(laid.offset, 3))
 
     packed = _mapped(arguments, pack)
     return [] if _facts(packed) == _facts(arguments) else [packed]
@@ -178,8 +172,8 @@ def _denser(arguments: Arguments) -> List[Arguments]:
     """One tensor after the other made dense."""
     made = []
     for number, laid in enumerate(_all(list(arguments))):
-        dense = laid._replace(stride=layouts.dense_strides(laid.size), offset=0, conjugated=False, negated=False)
-        if dense[:3] != laid[:3] or laid.conjugated or laid.negated:
+        dense = replace(laid, stride=layouts.dense_strides(laid.size), offset=0, conjugated=False, negated=False)
+        if dense.form != laid.form or laid.conjugated or laid.negated:
             made.append(_replaced(arguments, number, dense))
     return made
 
@@ -194,7 +188,7 @@ def _plainer(arguments: Arguments) -> List[Arguments]:
             and not torch.equal(plain, laid.values)
             and laid.values.dtype not in (torch.bool, torch.int64)
         ):
-            made.append(_replaced(arguments, number, laid._replace(values=plain)))
+            made.append(_replaced(arguments, number, replace(laid, values=plain)))
     return made
 
 
@@ -214,7 +208,7 @@ def _replaced(arguments: Arguments, number: int, new: Laid) -> Arguments:
 
 
 def _facts(arguments: Arguments) -> List[Tuple[Any, ...]]:
-    return [laid[:3] for laid in _all(list(arguments))]
+    return [laid.form for laid in _all(list(arguments))]
 
 
 def write(func: Any, plan: Plan, origin: Origin, problem: Problem, rules: OracleRules, call: str = "") -> str:

@@ -155,7 +155,7 @@ class Sweep:
         try:
             drawn = chance.draws(self.op, args, kwargs, self.rules)
             call = chance.seeded(self.op) if drawn else self.op
-            base, again = (call(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense)) for _ in range(2))
+            base, again = (call(*mapped(args, layouts.twin), **mapped(kwargs, layouts.twin)) for _ in range(2))
         except ERRORS:
             self.tally.skipped["sample is refused"] += 1
             return
@@ -189,7 +189,7 @@ class Sweep:
         if not self._goes_on(Cell("backward", self.name, "all", "dense")):
             return
         try:
-            expected = tensors_in(run(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense)))
+            expected = tensors_in(run(*mapped(args, layouts.twin), **mapped(kwargs, layouts.twin)))
         except ERRORS:
             self.tally.skipped["gradient is refused"] += 1
             return
@@ -247,7 +247,7 @@ class Sweep:
         if not self._goes_on(Cell("kernels", self.name, "all", "dense")):
             return
         for sample in samples:
-            args, kwargs = mapped([[sample.input, *sample.args], dict(sample.kwargs)], lattice.dense)
+            args, kwargs = mapped([[sample.input, *sample.args], dict(sample.kwargs)], layouts.twin)
             try:
                 with recorder:
                     results = real_results(self.op(*args, **kwargs))
@@ -271,12 +271,12 @@ class Sweep:
         for which, layout, changed in lattice.variations(tensors):
             given = changed
             if plan.written:  # a call must not change what the next one gets
-                given = [lattice.dense(tensor) if tensor is old else tensor for tensor, old in zip(changed, tensors)]
+                given = [layouts.twin(tensor) if tensor is old else tensor for tensor, old in zip(changed, tensors)]
             new_args, new_kwargs = mapped([args, kwargs], partial(_next_of, iter(given)))
             self._cell(Cell("kernels", str(func), which, layout), call, new_args, new_kwargs, None)
         self._written(call, args, kwargs)
         try:
-            result = func(*mapped(args, lattice.dense), **mapped(kwargs, lattice.dense))
+            result = func(*mapped(args, layouts.twin), **mapped(kwargs, layouts.twin))
         except ERRORS:
             return
         form = kernels.into(func, result)
@@ -284,7 +284,7 @@ class Sweep:
             return
         call = call._replace(run=form[0], plan=plan_of(form[0], self.rules))
         for layout, made in kernels.destinations(result, form[1]):
-            rest, named_rest = mapped([args, kwargs], lattice.dense)
+            rest, named_rest = mapped([args, kwargs], layouts.twin)
             self._cell(Cell("kernels", str(form[0]), "destination", layout), call, rest, dict(named_rest, **made), None)
 
     def _written(self, call: OperatorCall, args: Any, kwargs: Any) -> None:
@@ -301,7 +301,7 @@ class Sweep:
         for layout in shown:
             made = lattice.destination(args[0], layout)
             if made is not None:
-                rest, named_rest = mapped([args[1:], kwargs], lattice.dense)
+                rest, named_rest = mapped([args[1:], kwargs], layouts.twin)
                 cell = Cell("kernels", str(form), "destination", layout)
                 self._cell(cell, call._replace(run=form, plan=plan), [made, *rest], named_rest, None)
 
@@ -452,4 +452,4 @@ def _next_of(pool: Iterator[Any], _: Any) -> Any:
 def _others(tensor: Any, layout: str) -> Any:
     """An argument beside the destination: dense, or in a layout where it has such a form."""
     laid = None if layout == "dense" else lattice.lay(tensor, layout)
-    return lattice.dense(tensor) if laid is None else laid
+    return layouts.twin(tensor) if laid is None else laid

@@ -12,7 +12,7 @@ from torch_embers import resources
 from torch_embers.toml_models import Explained, validate
 
 if TYPE_CHECKING:
-    from torch_embers.oracles.signature import Family
+    from torch_embers.signature import Family
 
 FILE = "verdicts.toml"
 

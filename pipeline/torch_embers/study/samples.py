@@ -149,10 +149,10 @@ def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     before = time.last + timedelta(days=1)
     connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE, is_past BOOLEAN)")
     connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
-    _fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
+    fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
     if not _has(connection, "study_dates"):
         for table in fact_tables.tables():
-            _fill(connection, *table)
+            fill(connection, *table)
         connection.execute(resources.analysis_text(FOLDER, "clock.sql"))
     [(later,)] = connection.execute("SELECT count(*) FROM main.events WHERE created_at >= ?", [before]).fetchall()
     rewound = _has(connection, "items")
@@ -204,12 +204,13 @@ def prepare(connection: duckdb.DuckDBPyConnection, plan: StudyPlan) -> None:
     where = views.load().candidate.where
     connection.execute(resources.analysis_text(FOLDER, "candidates.sql").replace("{where}", where))
     since = [(backend.name, backend.since) for backend in plan.backends]
-    _fill(connection, "study_backend_since", "backend VARCHAR, since DATE", since)
-    _fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
+    fill(connection, "study_backend_since", "backend VARCHAR, since DATE", since)
+    fill(connection, "study_ends", "paper_before DATE", [(plan.paper.last + timedelta(days=1),)])
     connection.execute(resources.analysis_text(FOLDER, "verdicts.sql"))
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+def fill(connection: duckdb.DuckDBPyConnection, name: str, columns: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Make a temporary table of these columns and rows, in place of an earlier one."""
     connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} ({columns})")
     if rows:
         values = [list(column) for column in zip(*rows, strict=True)]  # row by row takes a second

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
-from torch_embers.oracles.signature import of_exception, signal_name
+from torch_embers.signature import of_exception, signal_name
 from torch_embers.timeline.model import Observation
 from torch_embers.toml_models import Entry, Explained, load
 

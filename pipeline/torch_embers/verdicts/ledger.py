@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch_embers.builds.registry import environment_of, environment_text
 from torch_embers.normalize import naive_utc, now_utc
-from torch_embers.oracles.signature import Signature
+from torch_embers.signature import Signature
 from torch_embers.store import rows
 from torch_embers.verdicts.verdict import Control, Decision, Observation
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from pydantic import Field
 
 from torch_embers.cases import fix_test_rules
-from torch_embers.oracles.signature import Signature, any_matches, from_traceback, of_exception, signal_name
+from torch_embers.signature import Signature, any_matches, from_traceback, of_exception, signal_name
 from torch_embers.statistics.absence import FILE, AbsenceRules, runs_needed
 from torch_embers.statistics.intervals import detectable_rate
 from torch_embers.toml_models import Entry, load

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from torch_embers.classify.labels.labelling_file import Function
-    from torch_embers.oracles.signature import Signature
+    from torch_embers.signature import Signature
 
 FILE = "labelling.toml"
 RULES_VERSION = 2

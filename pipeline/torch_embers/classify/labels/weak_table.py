@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from torch_embers import signature as signatures
 from torch_embers.classify.labels.weak import EXECUTION, Labeller, WeakLabel
 from torch_embers.normalize import now_utc
-from torch_embers.oracles import signature as signatures
 from torch_embers.store import rows
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-    from torch_embers.oracles.signature import Signature
+    from torch_embers.signature import Signature
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 

@@ -68,12 +68,7 @@ def record(result: Result, report: ClaimsReport) -> dict[str, Any]:
     claim = result.claim
     figure = asdict(result.ours) if result.ours else {}
     return {
-        "id": claim.id,
-        "section": claim.section,
-        "place": claim.place,
-        "states": claim.states,
-        "explains": claim.explains,
-        "kind": claim.kind,
+        **claim.model_dump(include={"id", "section", "place", "states", "explains", "kind"}),
         "printed": claim.value,
         "decimals": claim.places,
         "unit": claim.unit,

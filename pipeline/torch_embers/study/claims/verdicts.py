@@ -11,6 +11,7 @@ import duckdb
 from torch_embers import resources
 from torch_embers.errors import InputError
 from torch_embers.statistics import intervals
+from torch_embers.store import rows
 from torch_embers.study import samples
 
 if TYPE_CHECKING:
@@ -154,9 +155,8 @@ def _distance(claim: Claim, ours: Ours) -> str:
 
 def _queried(connection: duckdb.DuckDBPyConnection, claim: Claim) -> Ours | None:
     try:
-        cursor = connection.execute(resources.analysis_text(FOLDER, f"{claim.query}.sql"), claim.parameters or None)
-        columns = [str(column[0]) for column in cursor.description or ()]
-        row = dict(zip(columns, cursor.fetchone() or (), strict=False))
+        query = resources.analysis_text(FOLDER, f"{claim.query}.sql")
+        row = next(iter(rows.mappings(connection, query, claim.parameters or None)), {})
     except duckdb.Error as error:
         raise InputError(f"analysis/{FOLDER}/{claim.query}.sql (claim {claim.id!r}): {error}") from error
     k, n = row.get("k"), row.get("n")
@@ -191,9 +191,8 @@ def frame(connection: duckdb.DuckDBPyConnection, census: float) -> TrackerCovera
 def prepare(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> None:
     """Make the temporary tables of the study's own time and of the references that the queries stand on."""
     samples.at(connection, samples.load().paper)
-    connection.execute("CREATE OR REPLACE TEMP TABLE study_references (ref INTEGER, number INTEGER)")
-    rows = [(reference.ref, reference.number) for reference in paper.references]
-    connection.executemany("INSERT INTO study_references VALUES (?, ?)", rows)
+    references = [(reference.ref, reference.number) for reference in paper.references]
+    samples.fill(connection, "study_references", "ref INTEGER, number INTEGER", references)
 
 
 def evaluate(connection: duckdb.DuckDBPyConnection, paper: PaperClaims) -> ClaimsReport:

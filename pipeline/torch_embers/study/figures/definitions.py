@@ -28,6 +28,7 @@ class FigureDefinition(toml_models.Entry):
     group: str = ""
     event: str = ""
     printed: dict[str, float] = Field(default_factory=dict)
+    claims: dict[str, str] = Field(default_factory=dict)
     empty: Text
     reason: Text
 

@@ -10,6 +10,7 @@ import duckdb
 
 from torch_embers import resources
 from torch_embers.errors import InputError
+from torch_embers.store import rows
 
 if TYPE_CHECKING:
     from torch_embers.statistics.turnbull import Turnbull
@@ -54,9 +55,7 @@ def query(connection: duckdb.DuckDBPyConnection, definition: FigureDefinition) -
         InputError: the query is malformed.
     """
     try:
-        cursor = connection.execute(resources.analysis_text(*definition.query))
-        columns = [str(column[0]) for column in cursor.description or ()]
-        return tuple(dict(zip(columns, row, strict=True)) for row in cursor.fetchall())
+        return tuple(rows.mappings(connection, resources.analysis_text(*definition.query)))
     except duckdb.Error as error:
         raise InputError(f"analysis/{'/'.join(definition.query)}: {error}") from error
 

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from torch_embers.study.figures.table import Table
     from torch_embers.study.samples import StudyPlan
 
-PRINTED = {
-    ("non_contiguous", "crash"): "non_contiguous_crashes",
-    ("non_contiguous", "silent_correctness"): "non_contiguous_silent",
-    ("non_contiguous", "runtime_error"): "non_contiguous_runtime_errors",
-    ("segment_fault", "crash"): "segment_fault_crashes",
-    ("segment_fault", "runtime_error"): "segment_fault_runtime_errors",
-    ("indexing", "runtime_error"): "indexing_runtime_errors",
-}
-"""The counts that the paper's text gives, by the claim that holds each."""
-PRINTED_SHARES = {"silent_correctness": "silent_share", "crash": "crash_share", "runtime_error": "runtime_error_share"}
-"""The shares of all memory bugs that it gives."""
 ALL = "all"
 
 
@@ -39,7 +28,8 @@ def heat(table: Table, plan: StudyPlan) -> Any:
         for name in samples
     }
     paper = claims.load()
-    printed = {pair: int(paper.value(name)) for pair, name in PRINTED.items()}
+    values = {tuple(of.split()): paper.value(name) for of, name in table.definition.claims.items()}
+    printed = {(of[0], of[1]): int(value) for of, value in values.items() if len(of) == 2}
     figure, grid = drawing.new(
         2.4 + 2.0 * (len(panels) + 1), 2.6 + 0.3 * len(types), columns=len(panels) + 1, sharey=True, squeeze=False
     )
@@ -48,8 +38,8 @@ def heat(table: Table, plan: StudyPlan) -> Any:
         axes.set_title(name, fontsize=9)
     _panel(grid[0][-1], printed, types, ends, totals=False)
     for x, end in enumerate(ends):
-        if end in PRINTED_SHARES:
-            text = f"{paper.value(PRINTED_SHARES[end]):g} %"
+        if (end,) in values:
+            text = f"{values[end,]:g} %"
             grid[0][-1].text(x, len(types), text, ha="center", va="center", fontsize=6.5, fontweight="bold")
     grid[0][-1].set_title("printed in the paper's text", fontsize=9)
     figure.get_layout_engine().set(wspace=0.01, w_pad=0.02)

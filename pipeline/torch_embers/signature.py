@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Iterable, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 KINDS = ("exception", "signal", "assertion", "mismatch", "hang", "memory", "slow")
 SIGNALS = {
@@ -80,15 +83,15 @@ class Signature:
     type: str = ""
     message: str = ""
     place: str = ""
-    size: Optional[float] = None
+    size: float | None = None
 
     def __str__(self) -> str:
         """The declaration that would match it."""
         head = self.type or self.kind
-        return "%s: %s" % (head, self.message) if self.message else head
+        return f"{head}: {self.message}" if self.message else head
 
 
-Family = Tuple[Signature, ...]
+Family = tuple[Signature, ...]
 
 
 def normalise(message: str) -> str:
@@ -109,18 +112,18 @@ def parse(text: str) -> Signature:
     head, message = head.strip(), message.strip()
     if head in SIGNALS:
         if colon:
-            raise SignatureError("a signal has no message: %r" % text)
+            raise SignatureError(f"a signal has no message: {text!r}")
         return Signature("signal", head)
     if head in KINDS:
         return Signature(head, "", normalise(message))
     if _NAME.fullmatch(head) and head[0].isupper():
         return of_exception(head, message)
     raise SignatureError(
-        "%r is no signature: use %s, a signal such as SIGSEGV, or an exception class" % (text[:80], ", ".join(KINDS))
+        f"{text[:80]!r} is no signature: use {', '.join(KINDS)}, a signal such as SIGSEGV, or an exception class"
     )
 
 
-def parse_family(value: Union[str, Sequence[str]]) -> Family:
+def parse_family(value: str | Sequence[str]) -> Family:
     """Read a declaration: one signature, or a list of alternatives.
 
     Raises:
@@ -152,10 +155,7 @@ def signal_name(number: int, platform: str = "linux") -> str:
     """Name of a signal by its number on a platform as ``sys.platform`` has it."""
     if platform == "darwin" and number in _MAC:
         return _MAC[number]
-    for name, own in SIGNALS.items():
-        if own == number:
-            return name
-    return "SIG%d" % number
+    return next((name for name, own in SIGNALS.items() if own == number), f"SIG{number}")
 
 
 def matches(declared: Signature, seen: Signature) -> bool:
@@ -167,12 +167,12 @@ def matches(declared: Signature, seen: Signature) -> bool:
     return declared.message.lower() in seen.message.lower()
 
 
-def any_matches(family: Iterable[Signature], seen: Optional[Signature]) -> bool:
+def any_matches(family: Iterable[Signature], seen: Signature | None) -> bool:
     """Whether any member of a family is what was seen."""
     return seen is not None and any(matches(declared, seen) for declared in family)
 
 
-def from_traceback(text: str) -> Optional[Signature]:
+def from_traceback(text: str) -> Signature | None:
     """The exception that ended a program, from the last traceback of its error output.
 
     Args:
@@ -194,7 +194,7 @@ def from_traceback(text: str) -> Optional[Signature]:
         if found is None:
             continue
         frames = _FRAME.findall("\n".join(lines[:place]))
-        top = "%s:%s" % (frames[-1][0].rpartition("/")[2], frames[-1][1]) if frames else ""
+        top = f"{frames[-1][0].rpartition('/')[2]}:{frames[-1][1]}" if frames else ""
         return of_exception(found[1], _message(found[2] or "", lines[place + 1 :]), top)
     return None
 
