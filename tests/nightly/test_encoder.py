@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import support
-from helpers.rows import Item, Row
-from helpers.search import store_of
+from helpers.rows import Item, Link, Row, store_of
 from torch_embers import cli, resources
 from torch_embers.classify.embedding import shipped
 from torch_embers.search.rules import SearchRules
@@ -47,13 +46,7 @@ def test_an_excluded_title_is_known_with_another_tag_number_case_or_word() -> No
 
 def linked(database: Path, items: list[Row], *fixes: tuple[int, int]) -> Store:
     """Items, and which of them fixes which."""
-    store = store_of(database, items)
-    insert = "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) VALUES "
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.executemany(
-            f"{insert} ('{REPO}', ?, 'fixes', '{REPO}', ?, '', 'body')", [list(fix) for fix in fixes]
-        )
-    return store
+    return store_of(database, items, links=[Link(REPO, pull, "fixes", REPO, issue) for pull, issue in fixes])
 
 
 def test_no_item_that_is_measured_is_learned_from(

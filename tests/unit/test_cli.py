@@ -22,16 +22,8 @@ NOWHERE = "http://127.0.0.1:9"
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("mine --source gopher", 3, "gopher"),
-        ("mine --since yesterday", 3, "--since"),
-        ("mine --since 2024-02-01 --until 2024-01-01", 3, "later"),
-        ("mine --state ajar", 3, "ajar"),
-        ("mine --source graphql", 3, "token"),
         ("mine --source rest", 4, f"{NOWHERE} cannot be reached"),
-        ("mine --source jsonl", 3, "needs a path"),
-        ("mine --source jsonl missing.jsonl", 3, "missing.jsonl"),
         ("mine --source git .", 3, "git"),
-        ("mine --numbers missing.txt", 3, "missing.txt"),
         ("mine --repo no/slash/less", 3, "repo"),
         ("mine --max-wait -1", 3, "max_wait"),
         ("mine --replay", 5, "nothing to replay"),
@@ -43,14 +35,6 @@ def test_wrong_use_gets_one_clean_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert_clean_error(run_embers(*words.split(), EMBERS_API_URL=NOWHERE), code, said)
-
-
-def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
-    done = run_embers("mine", "--frobnicate")
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    done = run_embers("--help")
-    assert done.returncode == 0
-    assert all(command in done.stdout for command in ("mine", "status", "report", "chain", "data"))
 
 
 @pytest.mark.parametrize("group", ["", "data", "research", "builds"])
