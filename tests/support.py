@@ -6,10 +6,13 @@ import fcntl
 import importlib.util
 import io
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import venv
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +28,7 @@ from torch_embers.sandbox import program
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -146,6 +149,19 @@ def execute(database: Path, *statements: str) -> None:
     with Store(database).writer("test", create=True) as writer, writer.transaction() as connection:
         for statement in statements:
             connection.execute(statement)
+
+
+@contextmanager
+def small_disk(size: str) -> Iterator[Path]:
+    """A file system of so many bytes; the test is skipped where it cannot be mounted."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "embers-test", folder]
+        if not shutil.which("mount") or subprocess.run(command, capture_output=True, timeout=10).returncode:
+            pytest.skip("mounting is not permitted here")
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", folder], check=True, timeout=10)
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.gitlog import REPO, mine_lines
 from helpers.rows import Comment, Commit, Item, Row, replace, store_of
 from support import execute, rows
 from torch_embers.link.update_links import link_changed
 from torch_embers.mine.git.commits import fixed_numbers
 from torch_embers.store.store import Store
-from unit.test_history import REPO, SHA, line, read
+from unit.test_history import SHA, line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    found = read(tmp_path, line(message=GHSTACK))
+    found = mine_lines(tmp_path, line(message=GHSTACK))
     assert [commit.pull_number for commit in found.commits] == [56001]
     assert sorted((item.number, item.kind, item.title) for item in found.items) == [
         (55000, "issue", None),

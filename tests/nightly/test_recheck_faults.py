@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import pytest
 
 from helpers.executor import BAD, GOOD, NEW, fixed_case, put_item
 from helpers.verdicts import registered
-from support import Ended, assert_clean_error, execute, fake_python, rows
+from support import Ended, assert_clean_error, execute, fake_python, rows, small_disk
 from torch_embers.atom_output import SPACE
 from torch_embers.builds.registry import Registry
 from torch_embers.cases import bank
@@ -172,18 +171,8 @@ def test_of_two_at_once_one_is_done_and_the_other_names_who_is_at_work(home: Pat
 
 @pytest.fixture
 def full_disk() -> Iterator[Path]:
-    """A file system on which nothing more can be written, but a file made."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "embers-test", folder]
-        if (
-            not shutil.which("mount")
-            or subprocess.run(command, capture_output=True, timeout=10, check=False).returncode
-        ):
-            pytest.skip("mounting is not permitted here")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True, timeout=10)
+    with small_disk("1m") as disk:
+        yield disk
 
 
 def fill(disk: Path) -> Path:

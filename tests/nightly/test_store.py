@@ -9,19 +9,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
 
 from helpers.rows import Item, put
-from support import eventually, rows
+from support import eventually, rows, small_disk
 from torch_embers.errors import StoreBusyError, StoreError
 from torch_embers.store import connection as opening
 from torch_embers.store import lock
@@ -32,11 +30,11 @@ from unit.test_store import NOON, REPO, commit, filled_database, store  # noqa: 
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 BEGINNING = """
 import duckdb, os, sys, time
-from pathlib import Path
 from torch_embers.errors import StoreError, StoreFullError
 from torch_embers.store.store import Store
 """
@@ -414,29 +412,10 @@ def test_a_file_that_may_not_grow_is_a_full_disk_and_the_next_run_completes(stor
     assert_full_then_completed(store.path, fill(store.path, 4_000_000), store.path)
 
 
-@pytest.fixture
-def small_disk() -> Iterator[Path]:
-    """A file system of 4 MB."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["mount", "-t", "tmpfs", "-o", "size=4m", "embers-test", folder]
-        try:
-            mounted = subprocess.run(command, capture_output=True, text=True, timeout=10)
-        except OSError as error:
-            pytest.skip(f"no mount command: {error}")
-        if mounted.returncode:
-            pytest.skip(f"mounting is not permitted here: {mounted.stderr.strip()}")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True, timeout=10)
-
-
-def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
-    new_database: Path, small_disk: Path, tmp_path: Path
-) -> None:
-    path = small_disk / "e.duckdb"
-    shutil.copy(new_database, path)
-    assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
+def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(new_database: Path, tmp_path: Path) -> None:
+    with small_disk("4m") as disk:
+        path = shutil.copy(new_database, disk / "e.duckdb")
+        assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
 
 
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

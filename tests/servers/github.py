@@ -436,8 +436,8 @@ def damage(body: Json, fault: Json) -> bool:
     return True
 
 
-def filled(server: GitHub, issues: int, pulls: int = 0, name: str = "alice/bugs", repo_id: int = 1) -> Repository:
+def filled(server: GitHub, issues: int, pulls: int = 0) -> Repository:
     """A repository of the server with so many items, one a minute; see `fill`."""
-    repository = server.repository(name, repo_id)
+    repository = server.repository()
     fill(repository, issues, pulls)
     return repository

@@ -18,7 +18,7 @@ def account(name: str) -> Json:
     return {"login": name, "id": sum(name.encode()), "type": "User"}
 
 
-def moment(minute: float) -> str:
+def moment(minute: int) -> str:
     """The time so many minutes after the start of 2024."""
     return (START + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -32,11 +32,11 @@ class Repository:
     items: dict[int, Json] = field(default_factory=dict)
     comments: list[Json] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
-    clock: float = 0.0
+    clock: int = 0
 
-    def add(self, number: int, *, kind: str = "issue", minute: float | None = None, **fields: Any) -> Json:
-        """Add an item; it is created and changed at `minute` (else one minute after the last)."""
-        self.clock = self.clock + 1 if minute is None else minute
+    def add(self, number: int, *, kind: str = "issue", **fields: Any) -> Json:
+        """Add an item; it is created and changed one minute after the last."""
+        self.clock += 1
         at = moment(self.clock)
         item: Json = {
             "id": self.repo_id * 1_000_000 + number,

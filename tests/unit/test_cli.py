@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -35,6 +36,26 @@ def test_wrong_use_gets_one_clean_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert_clean_error(run_embers(*words.split(), EMBERS_API_URL=NOWHERE), code, said)
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra", "words"),
+    [
+        ("onnxruntime", "classify", "classify"),
+        ("sklearn", "train", "classify --train"),
+        ("sentence_transformers", "train", "research evaluate"),
+    ],
+)
+def test_a_missing_package_names_the_command_that_installs_it(
+    database: Path, monkeypatch: pytest.MonkeyPatch, missing: str, extra: str, words: str
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
+    )
+    done = run_embers(*words.split(), "--database", database)
+    assert done.returncode == 3
+    assert f"{missing}: pip install 'torch-embers[{extra}]'" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("group", ["", "data", "research", "builds"])
