@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from helpers.rows import Item, Row, put
@@ -405,6 +405,7 @@ def test_a_repository_with_a_new_name_takes_its_rows_along(store: Store) -> None
 
 
 @given(st.text(st.characters(codec=None)))
+@example("ascii\x00")
 def test_cleaning_replaces_only_what_cannot_be_stored(text: str) -> None:
     cleaned = clean_text(text)
     assert len(cleaned) == len(text)
