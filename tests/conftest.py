@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -15,11 +14,11 @@ from hypothesis import settings
 
 from servers.dataset import generated_dataset
 from servers.github import GitHub
-from support import run_embers
+from support import made_once, run_embers
 from torch_embers.store import writer as writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -86,20 +85,6 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "e.duckdb"
 
 
-def _made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A file that the first process of the test session makes and the others (pytest-xdist) wait for."""
-    base = factory.getbasetemp()
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    path = folder / name
-    with (folder / f"{name}.flock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            unfinished = folder / f"unfinished-{name}"
-            make(unfinished)
-            unfinished.rename(path)
-    return path
-
-
 @pytest.fixture(scope="session")
 def catalog_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database of the embedded catalog alone; read it or copy it, never write to it."""
@@ -108,7 +93,7 @@ def catalog_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = run_embers("mine", "--source", "catalog", "--database", path)
         assert done.returncode == 0, done.stderr
 
-    return _made_once(tmp_path_factory, "catalog.duckdb", make)
+    return made_once(tmp_path_factory, "catalog.duckdb", make)
 
 
 @pytest.fixture(scope="session")
@@ -120,7 +105,7 @@ def classified_template(tmp_path_factory: pytest.TempPathFactory, catalog_templa
         done = run_embers("classify", "--database", path, HF_HUB_OFFLINE="1")
         assert done.returncode == 0, done.stdout + done.stderr
 
-    return _made_once(tmp_path_factory, "classified.duckdb", make)
+    return made_once(tmp_path_factory, "classified.duckdb", make)
 
 
 @pytest.fixture

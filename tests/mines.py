@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from support import rows, snapshot
 from torch_embers.mine import live
 from torch_embers.mine.github_api import GitHubApi, Patience
 from torch_embers.store import writer
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 REPO = "pytorch/pytorch"
 QUICK = Patience(retries=6, max_wait=20, timeout=5, pause=0, backoff=0.02, secondary_wait=0.1)
 TABLES = ("items", "comments", "events", "pull_files", "stated_links")
-FETCHED = ("source", "fetched_at", "page_id", "deleted_at")
-"""When and in which answer a row came: the only columns in which two equal mines may differ."""
 
 
 def transactions(path: Path) -> Callable[[], AbstractContextManager[duckdb.DuckDBPyConnection]]:
@@ -48,25 +47,6 @@ def mined(path: Path, url: str, *numbers: int, token: str = "token-one", repo: s
 
 
 def stored(path: Path) -> dict[str, list[Any]]:
-    """Rows of the derived tables, sorted, without when they came; and which items are gone."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        found = {
-            table: sorted(
-                connection.execute(f"SELECT * EXCLUDE ({_without(connection, table)}) FROM {table}").fetchall(),
-                key=repr,
-            )
-            for table in TABLES
-        }
-        gone = "SELECT repo, number FROM items WHERE deleted_at IS NOT NULL ORDER BY ALL"
-        return found | {"gone": connection.execute(gone).fetchall()}
-
-
-def _without(connection: duckdb.DuckDBPyConnection, table: str) -> str:
-    names = {row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
-    return ", ".join(name for name in FETCHED if name in names)
-
-
-def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
-    """Rows of a query."""
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return connection.execute(query).fetchall()
+    """Rows of the derived tables, sorted, without whence and when they came; and which items are gone."""
+    gone = "SELECT repo, number FROM items WHERE deleted_at IS NOT NULL ORDER BY ALL"
+    return snapshot(path, TABLES, without=("source", "deleted_at")) | {"gone": rows(path, gone)}

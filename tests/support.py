@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import io
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import venv
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +28,7 @@ from torch_embers.sandbox import program
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from types import ModuleType
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,10 +138,44 @@ class Recorded(Silent):
         self.lines.append(text)
 
 
-def rows(database: Path, sql: str) -> list[tuple[Any, ...]]:
+def rows(database: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
     """Rows of a query."""
     with Store(database).read() as connection:
-        return connection.execute(sql).fetchall()
+        return connection.execute(sql, values or None).fetchall()
+
+
+def execute(database: Path, *statements: str) -> None:
+    """Run statements in one transaction; the database is made where it is missing."""
+    with Store(database).writer("test", create=True) as writer, writer.transaction() as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@contextmanager
+def small_disk(size: str) -> Iterator[Path]:
+    """A file system of so many bytes; the test is skipped where it cannot be mounted."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "embers-test", folder]
+        if not shutil.which("mount") or subprocess.run(command, capture_output=True, timeout=10).returncode:
+            pytest.skip("mounting is not permitted here")
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", folder], check=True, timeout=10)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A file or folder that the first process of the test session makes and the others (pytest-xdist) wait for."""
+    base = factory.getbasetemp()
+    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    path = folder / name
+    with (folder / f"{name}.flock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            unfinished = folder / f"unfinished-{name}"
+            make(unfinished)
+            unfinished.rename(path)
+    return path
 
 
 def snapshot(database: Path, tables: Iterable[str] = COMPARED, without: Iterable[str] = ()) -> dict[str, list[Any]]:
@@ -210,12 +248,14 @@ backends = SimpleNamespace()
 """A torch that can say what it is and nothing else."""
 
 
-def fake_python(folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f60718") -> Path:
-    """An interpreter with a torch of its own; quick to make."""
+def fake_python(
+    folder: Path, version: str = "2.5.1", commit: str = "a1b2c3d4e5f60718", torch: str = FAKE_TORCH, **more: object
+) -> Path:
+    """An interpreter with a torch of its own; quick to make. ``more`` is what the text of another torch needs."""
     venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
     site = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
     site.mkdir()
-    (site / "__init__.py").write_text(FAKE_TORCH.format(version=version, commit=commit))
+    (site / "__init__.py").write_text(torch.format(version=version, commit=commit, **more), encoding="utf-8")
     return folder / "bin" / "python"
 
 

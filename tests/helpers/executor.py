@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.rows import Disposition, Item, store_of
 from helpers.verdicts import registered
 from support import case_of
 from torch_embers.builds.registry import Build, Registry
@@ -71,17 +72,9 @@ def fixed_case(bad: Sequence[str] = (BAD,), **meta: object) -> Case:
 
 
 def put_item(store: Store, number: int, state: str) -> None:
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM items WHERE number = ?", [number])
-        connection.execute(
-            "INSERT INTO items (repo, number, title, state) VALUES ('pytorch/pytorch', ?, 'A [bold] title', ?)",
-            [number, state],
-        )
-        connection.execute(
-            "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, source) "
-            "VALUES ('pytorch/pytorch', ?, 'fixed', 'closing_pr', 'a pull request', 'automated', 'test', 'catalog')",
-            [number],
-        )
+    item = Item("pytorch/pytorch", number, title="A [bold] title", state=state)
+    read = Disposition(item.repo, number, "fixed", evidence_kind="closing_pr", evidence="a pull request")
+    store_of(store.path, [item], dispositions=[read])
 
 
 def sweep(

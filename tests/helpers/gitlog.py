@@ -1,4 +1,4 @@
-"""What the tests in test_gitlog.py share."""
+"""Clones made by git itself, and what a mine of a clone or of a file of records gives."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_embers.mine import files
 from torch_embers.mine.git import gitlog, gitsizes
 from torch_embers.store.store import Store
 
@@ -90,6 +91,18 @@ def mine(path: Path, database: Path | None = None, repo: str = REPO) -> Mined:
     database = database or path.parent / "of_clone.duckdb"
     with Store(database).writer("test", create=True) as writer:
         return Mined(database, gitlog.read(writer, repo, path))
+
+
+def mine_lines(folder: Path, *lines: bytes) -> Mined:
+    """Mine a file of these records, into a database in its folder."""
+    file, database = folder / "records.jsonl", folder / "e.duckdb"
+    file.write_bytes(b"".join(lines))
+    with (
+        Store(database).writer("test", create=True) as writer,
+        files.records(REPO, file) as reading,
+        writer.transaction() as connection,
+    ):
+        return Mined(database, reading.store(connection))
 
 
 def remove_blob(repository: Repository, name: str) -> None:

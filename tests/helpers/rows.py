@@ -9,7 +9,7 @@ from torch_embers.store import renames, rows
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from torch_embers.store.writer import Writer
@@ -37,8 +37,17 @@ Event = _maker("repo number event_id type created_at actor label")
 Comment = _maker("repo number comment_id author author_association created_at updated_at body")
 PullFile = _maker("repo number path change additions deletions")
 StatedLink = _maker("repo number relation target_repo target_number evidence")
+Link = _maker("repo number relation target_repo target_number", evidence="text", found_in="body")
 CatalogEntry = _maker("repo number summary", backends=[], affected_versions=[], fixed_versions=[])
 GoldLabel = _maker("repo number scheme value annotator_kind annotator evidence labelled_at")
+Disposition = _maker(
+    "repo number disposition evidence_date",
+    evidence_kind="comment",
+    evidence="read",
+    annotator_kind="automated",
+    annotator="a",
+    source="catalog",
+)
 Commit = _maker("repo sha author authored_at committed_at subject message pull_number line files")
 CommitFile = _maker("repo sha path change additions deletions")
 Repository = _maker("repo_id full_name asked_as fetched_at", asked_as=None)
@@ -56,14 +65,17 @@ def put(writer: Writer, **tables: list[Row]) -> None:
             renames.apply(connection, row["repo_id"], row["full_name"], row["asked_as"], row["fetched_at"])
         for name, added in tables.items():
             whole = [_hash(row) | row for row in added] if name == "items" else added
-            rows.replace(connection, name, rows.KEYS[name], whole)
+            if name in rows.KEYS:
+                rows.replace(connection, name, rows.KEYS[name], whole)
+            else:
+                rows.append(connection, name, whole)
 
 
-def store_of(path: Path, **tables: list[Row]) -> Store:
+def store_of(path: Path, items: Iterable[Row] = (), **tables: list[Row]) -> Store:
     """A database to which these rows were added."""
     store = Store(path)
     with store.writer("test", create=True) as writer:
-        put(writer, **tables)
+        put(writer, items=list(items), **tables)
     return store
 
 

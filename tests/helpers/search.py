@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from helpers.rows import Item, Row, put
+from helpers.rows import Item, Row
 from torch_embers.classify.embedding import vectors
 from torch_embers.classify.embedding.embedder import Embedder
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from torch_embers.classify.embedding.embedder import Vectors
     from torch_embers.classify.text import Variant
+    from torch_embers.store.store import Store
 
 REPO = "o/r"
 NOON = "2024-01-01T12:00:00Z"
@@ -43,14 +42,6 @@ class Words(Embedder):
 
 def item(number: int, title: str | None, body: str | None = None, updated: str = NOON, repo: str = REPO) -> Row:
     return Item(repo, number, title=title, body=body, updated_at=updated)
-
-
-def store_of(database: Path, items: Iterable[Row] = (), **parts: Any) -> Store:
-    """A database to which these items and other parts of a batch were added."""
-    store = Store(database)
-    with store.writer("test", create=True) as writer:
-        put(writer, items=list(items), **parts)
-    return store
 
 
 def embedded(store: Store, embedder: Embedder, variant: Variant = "title") -> vectors.Embedded:

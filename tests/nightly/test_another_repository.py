@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from helpers.rows import Commit, CommitFile, put
-from support import rows, run_embers
+from support import execute, rows, run_embers
 from torch_embers import settings
 from torch_embers.cli.options import settings_at
 from torch_embers.dataset.collect import collect
 from torch_embers.dataset.publish import render
 from torch_embers.errors import InputError
-from torch_embers.mine import plan
-from torch_embers.mine.options import Request
 from torch_embers.report.data_files import metadata
 from torch_embers.report.source import read
 from torch_embers.store.store import Store
@@ -54,21 +52,13 @@ def test_a_number_is_of_the_only_repository(rust: Store, database: Path, monkeyp
     monkeypatch.delenv("EMBERS_REPO")
     assert RUST not in settings_at(database.with_name("none.duckdb"), None).repo
     assert run_embers("show", 4, "--database", database).returncode == 0
-    with rust.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("INSERT INTO items (repo, number, source) VALUES ('a/b', 1, 'jsonl')")
+    execute(rust.path, "INSERT INTO items (repo, number, source) VALUES ('a/b', 1, 'jsonl')")
     assert settings_at(database, None).repo == settings.DEFAULT_REPO
 
 
 @pytest.mark.parametrize("name", ["a/b\nc: d", "<b>/x", "", "a/b/c"])
 def test_a_name_that_no_repository_has_stands_in_no_title(name: str) -> None:
     assert settings.only_repository([name]) == settings.DEFAULT_REPO
-
-
-def test_the_catalog_is_refused_for_another_repository(database: Path) -> None:
-    wanted = settings.load(database=database, repo=RUST)
-    with pytest.raises(InputError, match=f"nothing of {RUST}"):
-        list(plan.run(wanted, Request(source="catalog"), lambda _: pytest.fail("nothing is read")))
-    assert not database.exists()
 
 
 def test_dataset_and_report_leave_out_what_is_pytorchs(rust: Store) -> None:

@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("sklearn")
 
 
-from helpers.rows import GoldLabel
-from helpers.search import Words, item, store_of
+from helpers.rows import GoldLabel, store_of
+from helpers.search import Words, item
 from support import Ended, rows, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild
@@ -131,17 +131,6 @@ def test_gold_of_one_class_or_of_unknown_items_cannot_be_learned(embers: Embers,
     labels = [(n, SCHEME, "memory") for n in range(1, 9)] + [(n, SCHEME, "numerical") for n in range(50, 60)]
     filled(database, {n: f"wrong gradient {n}" for n in range(1, 9)}, *labels)
     assert_refused(embers("classify", "--train", "--database", database), "label more")
-
-
-def test_a_class_with_one_example_is_left_out(embers: Embers, database: Path) -> None:
-    said = {"memory": "segfault in op", "logical": "wrong sum of op", "file_descriptor": "too many open files in op"}
-    common, rare = ("memory", "logical"), "file_descriptor"
-    labels = [(n, SCHEME, common[n % 2]) for n in range(1, 25)] + [(25, SCHEME, rare)]
-    filled(database, {n: f"{said[value]} {n}" for n, _, value in labels}, *labels)
-    done = embers("classify", "--train", "--database", database)
-    assert done.returncode == 0, done.stderr
-    assert "25 items labelled" in done.stdout
-    assert rows(database, f"SELECT count(*) FROM predictions WHERE value = '{rare}'") == [(0,)]
 
 
 def test_a_classifier_of_another_encoder_is_refused(embers: Embers, database: Path, model: Path) -> None:

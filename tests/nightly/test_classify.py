@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from support import CATALOG, assert_clean_error, rows, run_embers
+from support import CATALOG, assert_clean_error, execute, rows, run_embers
 from torch_embers import packages, resources
 from torch_embers.classify import card
 from torch_embers.classify import model as models
@@ -22,7 +22,6 @@ from torch_embers.classify.features import Item
 from torch_embers.classify.labels import bodies, wild
 from torch_embers.classify.questions import NOT, questions
 from torch_embers.classify.text import read
-from torch_embers.store.store import Store
 from torch_embers.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -186,30 +185,19 @@ def test_similar_and_search_find_by_meaning(labelled: Path) -> None:
     assert "nan" in found.stdout.lower()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (("classify", "--explain", "999999"), "not in the database"),
-        (("classify", "--model", "nowhere"), "nowhere"),
-        (("data", "label", "--errors", "--scheme", "colour"), "colour"),
-        (("search", "--like", "67513", "-k", "0"), "between"),
-    ],
-)
-def test_wrong_use_gets_one_clean_line(labelled: Path, arguments: tuple[str, ...], word: str) -> None:
-    assert_clean_error(run_embers(*arguments, "--database", str(labelled), HF_HUB_OFFLINE="1"), 3, word)
-
-
-def test_without_a_database_the_next_step_is_named(database: Path) -> None:
-    assert_clean_error(run_embers("classify", "--database", database, HF_HUB_OFFLINE="1"), 5, "embers mine")
+def test_an_unknown_item_or_classifier_is_one_clean_line(labelled: Path) -> None:
+    for option, named, word in (("--explain", "999999", "not in the database"), ("--model", "nowhere", "nowhere")):
+        done = run_embers("classify", option, named, "--database", labelled, HF_HUB_OFFLINE="1")
+        assert_clean_error(done, 3, word)
 
 
 def test_a_replay_keeps_what_people_labelled(catalog_database: Path) -> None:
     database = catalog_database
-    with Store(database).writer("test") as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
-            "VALUES ('pytorch/pytorch', 67513, 'bug_type', 'memory', 'human', 'somebody', 'label')"
-        )
+    execute(
+        database,
+        "INSERT INTO gold_labels (repo, number, scheme, value, annotator_kind, annotator, source) "
+        "VALUES ('pytorch/pytorch', 67513, 'bug_type', 'memory', 'human', 'somebody', 'label')",
+    )
     counts = "SELECT annotator_kind, count(*) FROM gold_labels GROUP BY ALL ORDER BY ALL"
     before = rows(database, counts)
     assert run_embers("mine", "--replay", "--database", str(database)).returncode == 0

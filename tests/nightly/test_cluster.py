@@ -180,11 +180,7 @@ def test_a_missing_cluster_is_one_clean_line(tmp_path: Path, catalog_template: P
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [
-        ("run --shard 5/4", "--shard 5/4: give i/n"),
-        ("run --address h:1 --shard 1/4", "leave --shard out"),
-        ("run --address h:1 --oracle layout", "on this machine only"),
-    ],
+    [("--shard 5/4", "--shard 5/4: give i/n"), ("--address h:1 --oracle layout", "on this machine only")],
 )
 def test_options_that_do_not_fit_are_named(catalog_template: Path, options: str, words: str) -> None:
-    assert_clean_error(run_embers(*options.split(), "--database", catalog_template), 3, words)
+    assert_clean_error(run_embers("run", *options.split(), "--database", catalog_template), 3, words)

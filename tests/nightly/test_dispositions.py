@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers.rows import Commit, Event, Link, Row
 from support import run_embers
 from torch_embers import judgements, resources
 from unit.test_dispositions import REPO, closing, comment, dispositions_of, item, link, put, read_as, store  # noqa: F401 - a fixture
@@ -16,23 +17,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch_embers.store.store import Store
+    from unit.test_dispositions import Told
 
 
-def said(number: int, what: str) -> tuple[str, ...]:
+def said(number: int, what: str, **more: Any) -> tuple[Told, ...]:
     """An issue whose closer wrote a comment beside the closing."""
-    return (
-        closing(number, "closed", 3),
-        f"UPDATE events SET actor = 'bob' WHERE number = {number}",
-        comment(number, f"{number}00", "bob", "2024-01-03 00:00:01"),
-        f"UPDATE comments SET body = '{what}' WHERE number = {number}",
-    )
+    wrote = comment(number, f"{number}00", "bob", "2024-01-03 00:00:01", what)
+    return closing(number, "closed", 3, actor="bob", **more), wrote
 
 
-def in_comment(number: int, relation: str, target: int, of: int) -> str:
-    return (
-        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in, found_id) "
-        f"VALUES ('{REPO}', {number}, '{relation}', '{REPO}', {target}, 'text', 'comment', '{of}00')"
-    )
+def in_comment(number: int, relation: str, target: int, of: int) -> Told:
+    return "links", Link(REPO, number, relation, REPO, target, found_in="comment", found_id=f"{of}00")
 
 
 def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(store: Store) -> None:
@@ -41,11 +36,9 @@ def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(store: St
         item(1, reason="completed"),
         closing(1, "closed", 1),
         closing(1, "reopened", 2),
-        closing(1, "closed", 3),
-        f"UPDATE events SET other_repo = '{REPO}', other_number = 90 WHERE event_id = '1-3'",
+        closing(1, "closed", 3, other_repo=REPO, other_number=90),
         item(2, reason="completed"),
-        closing(2, "closed", 3),
-        f"UPDATE events SET other_repo = '{REPO}', other_number = 21 WHERE number = 2",
+        closing(2, "closed", 3, other_repo=REPO, other_number=21),
         item(21, kind="pull"),
         item(3, reason="not_planned"),
         *said(3, "Duplicate of #50"),
@@ -66,7 +59,7 @@ def test_the_last_closing_decides_by_what_closed_it_and_by_its_comment(store: St
         *said(9, "Fixed by #22, which landed by a commit"),
         in_comment(22, "fixes", 9, 9),
         item(22, kind="pull"),
-        f"INSERT INTO commits (repo, sha, pull_number) VALUES ('{REPO}', 'abc', 22)",
+        ("commits", Commit(REPO, "abc", pull_number=22)),
     )
     comments = f"https://github.com/{REPO}/issues/%d#issuecomment-%d00"
     assert rows == {
@@ -102,20 +95,14 @@ def test_lines_that_left_the_file_are_gone_also_after_a_replay(
 
 
 def test_contradictions_are_unknown_with_what_was_seen(store: Store) -> None:
-    read_as = (
-        "INSERT INTO dispositions (repo, number, disposition, evidence_kind, evidence, annotator_kind, annotator, confidence, "
-        f"source) VALUES ('{REPO}', %d, '%s', 'comment', 'read', 'automated', '%s', %s, 'catalog')"
-    )
     put(
         store,
         item(1, reason="completed"),
-        read_as % (1, "fixed", "a", 0.9),
-        read_as % (1, "declined", "b", 0.6),
-        item(2, reason="completed"),
-        closing(2, "closed", 1),
-        "UPDATE events SET commit_sha = 'abc' WHERE number = 2",
+        read_as(1, "fixed", None, confidence=0.9),
+        read_as(1, "declined", None, annotator="b", confidence=0.6),
+        item(2, reason="completed", closed_at="2025-06-01"),
+        closing(2, "closed", 1, commit_sha="abc"),
         closing(2, "reopened", 4),
-        "UPDATE items SET closed_at = TIMESTAMP '2025-06-01' WHERE number = 2",
         item(3, reason="not_planned"),
         *said(3, "Fixed by #52"),
         in_comment(52, "fixes", 3, 3),
@@ -130,17 +117,13 @@ def test_contradictions_are_unknown_with_what_was_seen(store: Store) -> None:
         *said(6, "Duplicate of #5"),
         in_comment(6, "duplicates", 5, 6),
         item(7, reason="completed"),
-        *said(7, "Duplicate of #50"),
+        *said(7, "Duplicate of #50", other_repo=REPO, other_number=90),
         in_comment(7, "duplicates", 50, 7),
-        f"UPDATE events SET other_repo = '{REPO}', other_number = 90 WHERE number = 7",
-        item(8, reason="completed"),
-        "UPDATE items SET created_at = TIMESTAMP '2024-02-01' WHERE number = 8",
-        item(20, kind="pull", merged="TIMESTAMP '2020-01-03'"),
+        item(8, reason="completed", created_at="2024-02-01"),
+        item(20, kind="pull", merged_at="2020-01-03"),
         link(20, 8),
-        item(9, reason="completed"),
-        closing(9, "closed", 1),
-        "UPDATE events SET commit_sha = 'abc' WHERE number = 9",
-        "UPDATE items SET closed_at = TIMESTAMP '2025-06-01' WHERE number = 9",
+        item(9, reason="completed", closed_at="2025-06-01"),
+        closing(9, "closed", 1, commit_sha="abc"),
     )
     found = dispositions_of(store)
     assert {disposition for disposition, _ in found.values()} == {"unknown"}
@@ -201,10 +184,8 @@ def test_a_closing_that_contradicts_a_reading_counts_if_it_is_later_or_nobody_kn
 def test_show_says_who_closed_it_through_what_and_with_which_words(store: Store) -> None:
     put(
         store,
-        item(1, reason="completed"),
-        closing(1, "closed", 3),
-        f"UPDATE events SET actor = 'ann', other_repo = '{REPO}', other_number = 9",
-        "UPDATE items SET author = 'zoe', created_at = TIMESTAMP '2024-01-01', closed_at = TIMESTAMP '2024-01-03'",
+        item(1, reason="completed", author="zoe", created_at="2024-01-01", closed_at="2024-01-03"),
+        closing(1, "closed", 3, actor="ann", other_repo=REPO, other_number=9),
         comment(1, "Fixed by #9.", "ann", "2024-01-03 00:00:01"),
     )
     done = run_embers("show", "1", "--database", store.path)
@@ -217,50 +198,39 @@ def test_show_says_who_closed_it_through_what_and_with_which_words(store: Store)
     assert "closing comment: Fixed by #9.\n" in told
 
 
-MERGED = "TIMESTAMP '2024-01-03'"
+MERGED = "2024-01-03"
 
 
-def event(name: str, kind: str, moment: str | None, **columns: str) -> str:
-    keys = "".join(f", {key}" for key in columns)
-    values = "".join(f", '{value}'" for value in columns.values())
-    time = f"TIMESTAMP '{moment}'" if moment else "NULL"
-    return (
-        f"INSERT INTO events (repo, number, event_id, type, created_at{keys}) "
-        f"VALUES ('{REPO}', 1, '{name}', '{kind}', {time}{values})"
-    )
+def event(name: str, kind: str, moment: str | None, **columns: Any) -> Told:
+    return "events", Event(REPO, 1, name, kind, moment, **columns)
 
 
-def related(pull: int, relation: str, target: int) -> str:
-    return (
-        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in, stated_at) "
-        f"VALUES ('{REPO}', {pull}, '{relation}', '{REPO}', {target}, 'text', 'title', TIMESTAMP '2024-01-05')"
-    )
+def related(pull: int | None, relation: str, target: int, **more: Any) -> Told:
+    return "links", Link(REPO, pull, relation, REPO, target, found_in="title", stated_at="2024-01-05", **more)
 
 
 def closed_at(moment: str) -> str:
     return f"UPDATE items SET closed_at = TIMESTAMP '{moment}' WHERE number = 1"
 
 
-def commit_of_history(moment: str, reason: str = "no_test_file", sha: str = "abcdef2", pull: str = "NULL") -> str:
+def commit_of_history(moment: str, reason: str = "no_test_file", sha: str = "abcdef2", pull: int | None = None) -> Told:
     """A commit of a history that was read, which names the issue as fixed."""
-    return (
-        "INSERT INTO fix_tests (repo, commit_sha, pull_number, issues, committed_at, status, reason, first_release_by, rules, decided_at, "
-        "provenance) "
-        f"VALUES ('{REPO}', '{sha}', {pull}, ['1'], TIMESTAMP '{moment}', 'not_possible', '{reason}', 'tag', '9', now(), 'shipped')"
-    )
+    row = {"repo": REPO, "commit_sha": sha, "pull_number": pull, "issues": ["1"], "committed_at": moment}
+    row |= {"status": "not_possible", "reason": reason, "first_release_by": "tag", "rules": "9"}
+    return "fix_tests", Row(row | {"decided_at": "2026-01-01", "provenance": "shipped"})
 
 
 DONE = item(1, reason="completed")
 BY_COMMIT = {"commit_sha": "abcdef1"}
-FIX = (item(20, kind="pull", merged=MERGED), link(20, 1))
-UNKNOWN = {
+FIX = (item(20, kind="pull", merged_at=MERGED), link(20, 1))
+UNKNOWN: dict[str, tuple[Told, ...]] = {
     "a mark as duplicate beside a merged fix": (
         *(DONE, *FIX, event("1", "closed", "2024-01-04")),
-        event("2", "marked_as_duplicate", "2024-01-04", other_number="50"),
+        event("2", "marked_as_duplicate", "2024-01-04", other_number=50),
     ),
     "a mark as duplicate beside a closing commit": (
         *(DONE, event("1", "closed", "2024-01-04", **BY_COMMIT)),
-        event("2", "marked_as_duplicate", "2024-01-05", other_number="50"),
+        event("2", "marked_as_duplicate", "2024-01-05", other_number=50),
     ),
     "a human who cannot decide against a program": (
         DONE,
@@ -309,12 +279,11 @@ UNKNOWN = {
         *(DONE, "UPDATE items SET kind = NULL, merge_sha = 'abcdef1', merged_at = TIMESTAMP '2024-01-01'"),
     ),
     "a fix that was backed out by a pull request": (
-        *(DONE, *FIX, item(21, kind="pull", merged="TIMESTAMP '2024-01-05'"), related(21, "reverts", 20)),
+        *(DONE, *FIX, item(21, kind="pull", merged_at="2024-01-05"), related(21, "reverts", 20)),
     ),
     "a fix that was backed out by a commit": (
         *(DONE, *FIX),
-        "INSERT INTO links (repo, sha, relation, target_repo, target_number, evidence, found_in, stated_at) "
-        f"VALUES ('{REPO}', 'abc', 'reverts', '{REPO}', 20, 'commit', 'message', TIMESTAMP '2024-01-05')",
+        related(None, "reverts", 20, sha="abc", evidence="commit"),
     ),
     "a commit of the history that was taken back": (DONE, commit_of_history("2024-01-03", "reverted")),
     "a commit of the history that came after the closing": (
@@ -323,33 +292,33 @@ UNKNOWN = {
     "a commit of the history whose pull request was reverted elsewhere": (
         *(
             DONE,
-            item(20, kind="pull", merged=MERGED),
+            item(20, kind="pull", merged_at=MERGED),
             related(21, "reverts", 20),
-            commit_of_history("2024-01-03", pull="20"),
+            commit_of_history("2024-01-03", pull=20),
         ),
     ),
     "a commit of the history beside a mark as duplicate": (
-        *(DONE, commit_of_history("2024-01-03"), event("1", "marked_as_duplicate", "2024-01-05", other_number="50")),
+        *(DONE, commit_of_history("2024-01-03"), event("1", "marked_as_duplicate", "2024-01-05", other_number=50)),
     ),
     "a commit of the history that a reader found not to decide": (
         *(DONE, commit_of_history("2024-01-03"), read_as(1, "unknown", None, evidence="it mends a part")),
     ),
     "a closing pull request that was backed out": (
-        *(DONE, item(20, kind="pull", merged=MERGED), related(21, "backs_out", 20)),
-        event("1", "closed", "2024-01-04", other_number="20"),
+        *(DONE, item(20, kind="pull", merged_at=MERGED), related(21, "backs_out", 20)),
+        event("1", "closed", "2024-01-04", other_number=20),
     ),
 }
 
 
-FIXED = {
+FIXED: dict[str, tuple[Told, ...]] = {
     "a revert that was not merged": (*(DONE, *FIX, item(21, kind="pull"), related(21, "reverts", 20)),),
     "a fix that landed again": (
-        *(DONE, *FIX, item(21, kind="pull", merged="TIMESTAMP '2024-01-05'"), related(21, "reverts", 20)),
-        *(item(22, kind="pull", merged="TIMESTAMP '2024-01-06'"), related(22, "relands", 20)),
+        *(DONE, *FIX, item(21, kind="pull", merged_at="2024-01-05"), related(21, "reverts", 20)),
+        *(item(22, kind="pull", merged_at="2024-01-06"), related(22, "relands", 20)),
     ),
     "a fix whose own pull request landed again": (
         *(DONE, *FIX, related(21, "reverts", 20)),
-        f"INSERT INTO commits (repo, sha, pull_number, committed_at) VALUES ('{REPO}', 'b', 20, TIMESTAMP '2024-01-07')",
+        ("commits", Commit(REPO, "b", committed_at="2024-01-07", pull_number=20)),
     ),
     "a commit of the history, and no other word": (DONE, commit_of_history("2024-01-03")),
     "a commit of the history before the closing, and one behind it": (
@@ -371,13 +340,11 @@ FIXED = {
 
 
 @pytest.mark.parametrize(
-    ("statements", "disposition"),
+    ("told", "disposition"),
     [
-        *(pytest.param(statements, "unknown", id=name) for name, statements in UNKNOWN.items()),
-        *(pytest.param(statements, "fixed", id=name) for name, statements in FIXED.items()),
+        *(pytest.param(told, "unknown", id=name) for name, told in UNKNOWN.items()),
+        *(pytest.param(told, "fixed", id=name) for name, told in FIXED.items()),
     ],
 )
-def test_what_stands_against_a_closing_makes_it_unknown(
-    store: Store, statements: tuple[str, ...], disposition: str
-) -> None:
-    assert put(store, *statements)[1][0] == disposition
+def test_what_stands_against_a_closing_makes_it_unknown(store: Store, told: tuple[Told, ...], disposition: str) -> None:
+    assert put(store, *told)[1][0] == disposition

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from support import example_count
 from torch_embers.classify.embedding import embed, embedder, onnx_embedder
+from torch_embers.errors import InputError
 from torch_embers.normalize import clean_text
 from torch_embers.settings import SHIPPED_EMBEDDER
 
@@ -152,6 +153,15 @@ def test_batches_hold_every_text_once_within_the_budget(lengths: list[int], budg
     assert sorted(place for batch in made for place in batch) == list(range(len(lengths)))
     for batch in made:
         assert len(batch) == 1 or max(lengths[place] for place in batch) * len(batch) <= budget
+
+
+def test_a_model_that_is_not_here_is_one_line() -> None:
+    needed()
+    with pytest.raises(
+        InputError, match=r"no model '\.\./no such model' that sentence-transformers can load"
+    ) as refused:
+        embed.load_embedder("../no such model")
+    assert "\n" not in str(refused.value)
 
 
 def assert_knows_what_belongs_together(embedder: embedder.Embedder) -> None:

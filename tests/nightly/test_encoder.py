@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import Item
-from helpers.search import store_of
+from helpers.rows import Item, store_of
 from torch_embers import cli
 from torch_embers.classify.embedding import shipped
 from torch_embers.search.rules import SearchRules

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from helpers.rows import GoldLabel
-from helpers.search import REPO, Words, item, store_of
+from helpers.rows import GoldLabel, store_of
+from helpers.search import REPO, Words, item
 from support import Ended, run_embers
 from torch_embers.classify.embedding import embed
 from torch_embers.classify.labels import bodies, wild

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from helpers.verdicts import build_of, cell_of, decision_of
-from support import assert_snapshot, rows
+from support import assert_snapshot, execute, rows
 from torch_embers.cases import bank, shipped_verdicts
 from torch_embers.progress import Silent
 from torch_embers.recheck import recheck as rechecking
@@ -155,11 +155,11 @@ def test_neither_a_lost_build_nor_a_clock_set_back_repeats_an_announcement(store
         return [change.kind for change in check(store, [case], verdicts, releases)]
 
     assert kinds(RELEASES[:8]) == ["fixed"]
-    with store.writer("test") as writer, writer.transaction() as connection:  # the clock was a year ahead
-        connection.execute(
-            "UPDATE status_history SET decided_at = decided_at + INTERVAL 1 YEAR WHERE provenance = 'own'"
-        )
-        connection.execute("UPDATE announcements SET announced_at = announced_at + INTERVAL 1 YEAR")
+    execute(
+        store.path,
+        "UPDATE status_history SET decided_at = decided_at + INTERVAL 1 YEAR WHERE provenance = 'own'",
+        "UPDATE announcements SET announced_at = announced_at + INTERVAL 1 YEAR",
+    )  # the clock was a year ahead
     assert kinds(RELEASES[:9]) == ["regressed"]
     assert kinds(RELEASES[:9]) == []
     assert kinds([*RELEASES[:5], *RELEASES[8:10]]) == [], "the builds on which it was gone are gone"

@@ -23,7 +23,7 @@ from helpers.executor import (  # noqa: F401 - fixtures
     sweep,
     verdicts,
 )
-from support import case_of, fake_python, rows
+from support import case_of, execute, fake_python, rows
 from torch_embers.builds.registry import BuildError, Registry
 from torch_embers.builds.work import Machine
 from torch_embers.progress import Silent
@@ -115,8 +115,7 @@ def test_a_verdict_that_is_too_old_is_reached_again_by_a_fresh_batch(store: Stor
 def test_a_fix_that_stands_beside_its_issue_is_not_told_a_second_time(store: Store, registry: Registry) -> None:
     put_item(store, 1, "closed")
     put_item(store, 2, "closed")
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("UPDATE items SET kind = 'pull' WHERE number = 2")
+    execute(store.path, "UPDATE items SET kind = 'pull' WHERE number = 2")
     case = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#1", "pytorch/pytorch#2"])
     assert [c.number for c in check_again(store, registry, [case]).news] == [1]
     alone = fixed_case((BAD,), known_bad=[BAD], issues=["pytorch/pytorch#2"], timeout=50)

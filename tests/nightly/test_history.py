@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import Comment, Commit, Item, Row, put, replace
-from support import rows, run_embers, snapshot
+from helpers.gitlog import REPO, mine_lines
+from helpers.rows import Comment, Commit, Item, Row, replace, store_of
+from support import execute, rows
 from torch_embers.link.update_links import link_changed
 from torch_embers.mine.git.commits import fixed_numbers
 from torch_embers.store.store import Store
-from unit.test_history import REPO, SHA, line, read
+from unit.test_history import SHA, line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 OTHER_SHA = "b" * 40
-
-
-def stored(path: Path, *batches: dict[str, list[Row]]) -> Store:
-    store = Store(path)
-    with store.writer("test", create=True) as writer:
-        for batch in batches:
-            put(writer, **batch)
-    return store
 
 
 GHSTACK = """[inductor] Keep strides of views
@@ -45,7 +37,7 @@ ghstack dependencies: #55998, #55999
 
 
 def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_path: Path) -> None:
-    found = read(tmp_path, line(message=GHSTACK))
+    found = mine_lines(tmp_path, line(message=GHSTACK))
     assert [commit.pull_number for commit in found.commits] == [56001]
     assert sorted((item.number, item.kind, item.title) for item in found.items) == [
         (55000, "issue", None),
@@ -61,21 +53,6 @@ def test_a_commit_of_a_stack_lands_the_last_pull_request_that_it_resolves(tmp_pa
     ]
 
 
-def test_a_file_of_commits_is_mined_and_replayed_to_the_same_tables(tmp_path: Path) -> None:
-    path, database = tmp_path / "commits.jsonl.gz", tmp_path / "e.duckdb"
-    with gzip.open(path, "wb") as stream:
-        stream.write(line(message='Revert "Add x (#56000)"\n\nThis reverts commit ' + OTHER_SHA, files=["M x.py"]))
-        stream.write(line(sha=OTHER_SHA, message="Add x (#56000)\n\nCloses #55555", files=["M x.py"]))
-    done = run_embers("mine", "--source", "jsonl", path, "--repo", REPO, "--database", database)
-    assert "2 items, 2 commits" in done.stdout
-    first = snapshot(database)
-    assert {(row[0], row[1]) for row in rows(database, "SELECT relation, target_number FROM links")} == {
-        *(("reverts", 56000), ("fixes", 55555), ("lands", 56000)),
-    }
-    assert run_embers("mine", "--replay", "--database", database).returncode == 0
-    assert snapshot(database) == first
-
-
 # --- links -------------------------------------------------------------------------------------------------------
 
 
@@ -83,13 +60,13 @@ def test_numbers_in_a_commit_of_another_repository_are_no_links(tmp_path: Path) 
     message = "Their change (#5)\n\nFixes #6. See https://github.com/pytorch/pytorch/issues/77"
     foreign = Commit(REPO, SHA, subject="Their change (#5)", message=message, line="foreign")
     own = Commit(REPO, OTHER_SHA, subject="[auto] Update onnx to b8c4238 - Docs (#714)", message="[auto]", line="main")
-    store = stored(tmp_path / "e.duckdb", {"commits": [foreign, own]})
+    store = store_of(tmp_path / "e.duckdb", commits=[foreign, own])
     link_changed(store)
     assert rows(store.path, "SELECT relation, target_number FROM links") == [("mentions", 77)]
 
 
 def linked(path: Path, *commits: Row) -> list[tuple[Any, ...]]:
-    store = stored(path, {"commits": list(commits)})
+    store = store_of(path, commits=list(commits))
     link_changed(store)
     return rows(
         store.path, f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
@@ -129,9 +106,9 @@ def test_a_revert_without_number_or_hash_of_this_repository_is_resolved(
 def test_a_reland_that_repeats_the_first_message_is_not_what_was_taken_out(tmp_path: Path) -> None:
     own = "fbshipit-source-id: f58a2a964ddf259af3909b0e961d0b0dfd0e35e2"
     again = replace(LANDED, sha="e" * 40, message=f"{LANDED.message}\n{own}", committed_at="2021-01-04T00:00:00Z")
-    store = stored(tmp_path / "e.duckdb", {"commits": [again, revert("x", "Original commit changeset: 3cbeb728297a")]})
+    store = store_of(tmp_path / "e.duckdb", commits=[again, revert("x", "Original commit changeset: 3cbeb728297a")])
     link_changed(store)
-    store = stored(tmp_path / "e.duckdb", {"commits": [LANDED]})
+    store = store_of(tmp_path / "e.duckdb", commits=[LANDED])
     link_changed(store)
     assert rows(store.path, "SELECT target_sha FROM links WHERE rule = 'original-changeset'") == [(OTHER_SHA,)]
 
@@ -148,7 +125,7 @@ def test_a_commit_whose_place_is_another_one_now_is_linked_anew(tmp_path: Path, 
     known = revert("Add flip (#51003)", "Fixes #51000", line="main")
     fresh = linked(tmp_path / "fresh.duckdb", replace(known, **later))
     linked(tmp_path / "e.duckdb", known)
-    store = stored(tmp_path / "e.duckdb", {"commits": [replace(known, **later)]})
+    store = store_of(tmp_path / "e.duckdb", commits=[replace(known, **later)])
     link_changed(store)
     query = f"SELECT relation, rule, target_number, target_sha FROM links WHERE sha = '{SHA}' ORDER BY ALL"
     assert rows(store.path, query) == fresh
@@ -166,10 +143,10 @@ def test_a_link_by_hash_follows_its_commit_to_another_pull_request(tmp_path: Pat
     """And loses its number where the commit landed none."""
     said = revert("x", body) if "changeset" in body else None
     asking = Item(REPO, 60000, "pull", "Back", "" if said else body, updated_at="2021-01-03T00:00:00Z", source="rest")
-    store = stored(tmp_path / "e.duckdb", {"items": [asking], "commits": [LANDED, *([said] if said else [])]})
+    store = store_of(tmp_path / "e.duckdb", items=[asking], commits=[LANDED, *([said] if said else [])])
     query = f"SELECT target_number FROM links WHERE starts_with('{OTHER_SHA}', target_sha)"
     for number in (51000, None, 51007):
-        stored(store.path, {"commits": [replace(LANDED, pull_number=number)]})
+        store_of(store.path, commits=[replace(LANDED, pull_number=number)])
         link_changed(store)
         assert rows(store.path, query) == [(number,)]
 
@@ -181,10 +158,10 @@ def test_a_link_to_what_was_the_item_s_own_commit_comes_back_with_the_commit_s_p
     body = f"This reverts commit {OTHER_SHA[:length]}."
     asking = Item(REPO, 60000, "pull", "Back", body, updated_at="2021-01-03T00:00:00Z", source="rest")
     said = Comment(REPO, 60000, "1", body=f"See https://github.com/{REPO}/commit/{OTHER_SHA[:length]}")
-    store = stored(tmp_path / "e.duckdb", {"items": [asking], "comments": [said]})
+    store = store_of(tmp_path / "e.duckdb", items=[asking], comments=[said])
     query = "SELECT found_in, target_number FROM links WHERE number = 60000 ORDER BY ALL"
     for number in (60000, None, 60000, 51000, 60000, 51007):
-        stored(store.path, {"commits": [replace(LANDED, pull_number=number)]})
+        store_of(store.path, commits=[replace(LANDED, pull_number=number)])
         link_changed(store)
         found = [] if number == 60000 else [("body", number), ("comment", number)]
         assert rows(store.path, query) == found
@@ -216,38 +193,37 @@ def test_what_an_item_says_of_another_repository_outlasts_an_edit_there(
     query = "SELECT repo, number, target_repo, target_number FROM links"
     theirs = Item(THEIRS, 5, "pull", "Theirs", body, updated_at="2021-01-03T00:00:00Z", source="rest")
     ours = replace(theirs, repo=REPO, title="Ours", body="text")
-    store = stored(tmp_path / "e.duckdb", {"items": [theirs, ours]})
+    store = store_of(tmp_path / "e.duckdb", items=[theirs, ours])
     link_changed(store)
     assert rows(store.path, query) == [link]
     later = {"body": "another text", "updated_at": "2021-01-04T00:00:00Z"}
-    link_changed(stored(store.path, {"items": [replace(ours, **later)]}))
+    link_changed(store_of(store.path, items=[replace(ours, **later)]))
     assert rows(store.path, query) == [link]
-    link_changed(stored(store.path, {"items": [replace(theirs, **later)]}))
+    link_changed(store_of(store.path, items=[replace(theirs, **later)]))
     assert rows(store.path, query) == []
 
 
 def test_what_a_commit_says_outlasts_another_reading_of_it_in_a_fork(tmp_path: Path) -> None:
     ours = revert("Add flip (#51003)", f"Fixes {THEIRS}#6\nSuperseded by {THEIRS}#8", line="main")
     theirs = replace(ours, repo=THEIRS, subject="Add flip", message="Add flip")
-    store = stored(tmp_path / "e.duckdb", {"commits": [ours, theirs]})
+    store = store_of(tmp_path / "e.duckdb", commits=[ours, theirs])
     link_changed(store)
     query = "SELECT repo, number, sha, relation, target_repo, target_number, target_sha FROM links ORDER BY ALL"
     known = rows(store.path, query)
     assert {row[3] for row in known} == {"fixes", "supersedes"}
-    link_changed(stored(store.path, {"commits": [replace(theirs, line="branch")]}))
+    link_changed(store_of(store.path, commits=[replace(theirs, line="branch")]))
     assert rows(store.path, query) == known
-    link_changed(stored(store.path, {"commits": [replace(ours, line="branch")]}))
+    link_changed(store_of(store.path, commits=[replace(ours, line="branch")]))
     assert rows(store.path, query) == known
 
 
 def test_what_a_text_said_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     item, comment = Item(REPO, 5, "issue", "Wrong", "Duplicate of #6"), Comment(REPO, 5, "c1", body="Duplicate of #7")
-    store = stored(tmp_path / "e.duckdb", {"items": [item], "comments": [comment], "commits": [LANDED]})
+    store = store_of(tmp_path / "e.duckdb", items=[item], comments=[comment], commits=[LANDED])
     link_changed(store)
     query = "SELECT relation, target_number FROM links ORDER BY ALL"
     assert rows(store.path, query) == [("duplicates", 6), ("duplicates", 7), ("lands", 51000)]
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM comments; DELETE FROM commits")
+    execute(store.path, "DELETE FROM comments; DELETE FROM commits")
     assert link_changed(store).comments == 0
     assert rows(store.path, query) == [("duplicates", 6)]
     assert rows(store.path, "SELECT origin FROM link_scans WHERE origin <> 'tables'") == [("item",)]

@@ -26,24 +26,6 @@ OF_REST = frozenset(
 """Faults of lists and searches, which only a mine without a token asks for."""
 BESIDE = frozenset({"resource_limits", "something_went_wrong", "timeout", "silence"})
 """What stands beside a part that lacks."""
-PLACES: dict[str, tuple[str, list[Any]]] = {
-    "lost_item": ("query items(", ["repository", "n26", "comments"]),
-    "lost_item_whole": ("query items(", ["repository", "n26"]),
-    "forbidden": ("query items(", ["repository", "n26", "closedByPullRequestsReferences"]),
-    "miscounted": ("query items(", ["repository", "n26", "comments", "totalCount"]),
-    "review_lost": ("query items(", ["repository", "n24", "timelineItems", "nodes", 0]),
-}
-"""Where the parts of a listing with whole items stand in a mine by number."""
-
-
-def placed(name: str, entry: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """A fault of a part of an answer, and the query that it is put on."""
-    query, path = PLACES.get(name, ("", entry["path"]))
-    if path[0] == "node":
-        query, path = "query more_comments(", ["repository", "issueOrPullRequest", *path[1:]]
-        return entry | {"path": ["comments" if step == "PART" else step for step in path]}, query
-    path = ["issues" if step == "PART" else step for step in path]
-    return entry | {"path": path}, query or "query list_issues("
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +61,7 @@ def test_a_mine_under_a_fault_ends_equal_or_says_why_not(
     server.restore()
     entry = FAULTS[name]
     if "path" in entry:
-        changed, query = placed(name, entry)
-        server.fault(changed, times=times, contains=query)
+        server.fault(name, times=times)
     else:
         server.fault(entry, "/graphql", times=times if entry.get("wire") != "slow" else 1, at=4)
     said = ends(database, server.url)

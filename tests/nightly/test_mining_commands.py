@@ -1,15 +1,18 @@
-"""Mines as a user starts them: what a first run ends with, two at once, an interrupted one, and odd files and databases."""
+"""Mines as a user starts them: what a first run ends with, several at once, one that is interrupted, and killed ones."""
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
-import duckdb
+import pytest
 
 from mines import REPO
 from servers.tracker import write_history
@@ -39,12 +42,6 @@ def test_a_first_run_without_network_fills_a_database_and_a_second_one_changes_n
     assert rows(database, counts) == before
 
 
-def test_a_first_run_with_network_adds_live_items_to_the_catalog(server: GitHub, database: Path) -> None:
-    done = run_embers("mine", "--api-url", server.url, "--database", str(database), EMBERS_TOKENS="token-one")
-    assert done.returncode == 0, done.stderr
-    assert {s for (s,) in rows(database, "SELECT DISTINCT source FROM items")} == {"catalog", "graphql"}
-
-
 def test_without_a_token_why_issues_were_closed_is_asked_first_and_once(tracker: GitHub, database: Path) -> None:
     run_embers("mine", "--source", "catalog", "--database", str(database))
     unknown = "SELECT number FROM item_dispositions WHERE evidence LIKE 'no event%' ORDER BY number LIMIT 2"
@@ -60,15 +57,6 @@ def test_without_a_token_why_issues_were_closed_is_asked_first_and_once(tracker:
     assert len([path for path in asked if path.endswith(f"/{gone}")]) == 1, "GitHub does not have it"
     assert rows(database, f"SELECT disposition FROM item_dispositions WHERE number = {wanted}") == [("declined",)]
     assert rows(database, f"SELECT deleted_at IS NOT NULL FROM items WHERE number = {gone}") == [(True,)]
-
-
-def test_a_database_from_the_future_is_refused(database: Path) -> None:
-    run_embers("mine", "--source", "catalog", "--database", str(database))
-    with duckdb.connect(str(database)) as connection:
-        connection.execute("INSERT INTO schema_version VALUES (999, now()::TIMESTAMP, '99')")
-    for command in ("status", "mine"):
-        done = run_embers(command, "--database", str(database), EMBERS_API_URL=NOWHERE)
-        assert_clean_error(done, 5, "999", "upgrade")
 
 
 def has_items(database: Path) -> bool:
@@ -123,6 +111,7 @@ def test_bounds_and_refresh_all_read_what_they_name(server: GitHub, database: Pa
     assert "nothing new" in mine(server, database, "--state", "open")
     assert f"graphql: {count} items" in mine(server, database, "--state", "open", "--refresh", "all")
     mine(server, database)
+    assert rows(database, "SELECT DISTINCT source FROM items ORDER BY ALL") == [("catalog",), ("graphql",)]
     [(whole,)] = rows(database, f"SELECT count(*) {live}")
     assert whole > count
     assert f"graphql: {whole} items" in mine(server, database, "--refresh", "all")
@@ -141,15 +130,11 @@ def test_what_is_deleted_is_found_by_its_number_with_and_without_a_token(
     assert rows(anonymous, gone) == [(5,)]
 
 
-def test_a_budget_and_a_replay(server: GitHub, database: Path, tmp_path: Path) -> None:
+def test_a_budget_ends_a_mine_and_says_so(server: GitHub, database: Path, tmp_path: Path) -> None:
     assert "stopped: the budget of 4 requests is used up" in mine(server, database, "--budget", "4")
     mine(server, database)
-    whole = snapshot(database)
-    assert min(len(whole[table]) for table in ("items", "comments", "events", "links")) > 0
-    mine(server, database, "--replay")
-    assert snapshot(database) == whole
     mine(server, tmp_path / "fresh.duckdb")
-    assert snapshot(tmp_path / "fresh.duckdb") == whole
+    assert snapshot(database) == snapshot(tmp_path / "fresh.duckdb")
 
 
 def test_a_renamed_repository_is_not_stored_twice(server: GitHub, database: Path) -> None:
@@ -174,3 +159,89 @@ def test_the_catalog_is_linked_where_github_refuses_the_token(server: GitHub, da
     done = run_embers(*words, EMBERS_TOKENS="token-unknown", **HASTY)
     assert_clean_error(done, 4, "make a new one")
     assert rows(database, "SELECT count(*) > 100 FROM links") == [(True,)]
+
+
+# ---- several at once, and kills ------------------------------------------------------------------------------------
+
+ITEMS = 400
+BUSY = 5
+ROUNDS = 60
+
+
+def items_file(path: Path, numbers: range) -> Path:
+    records = (
+        {
+            "number": n,
+            "title": f"wrong result of op {n}",
+            "body": f"Fixes #{n - 1}\n" + "strided " * (n % 90),
+            "state": "open",
+            "updated_at": f"2024-01-{1 + n % 28:02d}T00:00:00Z",
+            "labels": [{"name": "module: cuda"}],
+        }
+        for n in numbers
+    )
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def start(database: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "torch_embers", "mine", *arguments, "--database", str(database)]
+    return subprocess.Popen(command, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def mine_at_once(database: Path, runs: list[tuple[str, ...]]) -> int:
+    """Start all runs together, and those that were refused again until each got through; returns the refusals."""
+    refused = 0
+    waiting = list(runs)
+    for _ in range(ROUNDS):
+        started = [(run, start(database, *run)) for run in waiting]
+        waiting = []
+        for run, process in started:
+            _, errors = process.communicate(timeout=240)
+            assert "Traceback" not in errors
+            assert process.returncode in (0, BUSY), errors
+            if process.returncode == BUSY:
+                assert f"{database} is being written by `embers mine" in errors
+                waiting.append(run)
+                refused += 1
+        if not waiting:
+            return refused
+        assert len(waiting) < len(started), "nobody got through"
+    raise AssertionError("a mine never got its turn")
+
+
+def test_mines_of_the_same_and_of_other_files_at_once_give_what_they_give_in_turn(tmp_path: Path) -> None:
+    """None of them finds the database: each would make it."""
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    runs = [("--source", "jsonl", str(items_file(first, range(1, ITEMS))))]
+    runs += [("--source", "jsonl", str(items_file(second, range(ITEMS // 2, 2 * ITEMS))))]
+    for run in runs:
+        assert run_embers("mine", *run, "--database", tmp_path / "in_turn.duckdb").returncode == 0
+    assert mine_at_once(tmp_path / "at_once.duckdb", [*runs, *runs]) > 0
+    assert snapshot(tmp_path / "at_once.duckdb") == snapshot(tmp_path / "in_turn.duckdb")
+
+
+@pytest.mark.timeout(600)
+def test_a_mine_of_files_survives_being_killed(tmp_path: Path) -> None:
+    """A mine that is killed is started again on its database; one that gets through, on a new one."""
+    source = items_file(tmp_path / "items.jsonl", range(1, 12_001))
+
+    def begun(number: int) -> subprocess.Popen[str]:
+        return start(tmp_path / f"{number}.duckdb", "--source", "jsonl", str(source))
+
+    began = time.monotonic()
+    assert begun(0).wait(120) == 0
+    moments, duration, kills, number = random.Random(7), time.monotonic() - began, 0, 1
+    while kills < 15:
+        process = begun(number)
+        try:
+            assert process.wait(moments.uniform(0.3, duration)) == 0
+            number += 1
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert begun(number).wait(120) == 0
+    whole = snapshot(tmp_path / "0.duckdb")
+    for place in range(1, number + 1):
+        assert snapshot(tmp_path / f"{place}.duckdb") == whole

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import pytest
 
 from helpers.executor import BAD, GOOD, NEW, fixed_case, put_item
 from helpers.verdicts import registered
-from support import Ended, assert_clean_error, fake_python, rows
+from support import Ended, assert_clean_error, execute, fake_python, rows, small_disk
 from torch_embers.atom_output import SPACE
 from torch_embers.builds.registry import Registry
 from torch_embers.cases import bank
@@ -82,9 +81,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with store.writer("test") as writer, writer.transaction() as connection:
         bank.save(connection, [fixed_case((BAD, GOOD, NEW), known_bad=[BAD], relation="same")])
     assert recheck(folder, folder).returncode == 10
-    with store.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM announcements")
-        connection.execute("DELETE FROM status_history")
+    execute(store.path, "DELETE FROM announcements", "DELETE FROM status_history")
     return folder
 
 
@@ -174,18 +171,8 @@ def test_of_two_at_once_one_is_done_and_the_other_names_who_is_at_work(home: Pat
 
 @pytest.fixture
 def full_disk() -> Iterator[Path]:
-    """A file system on which nothing more can be written, but a file made."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "embers-test", folder]
-        if (
-            not shutil.which("mount")
-            or subprocess.run(command, capture_output=True, timeout=10, check=False).returncode
-        ):
-            pytest.skip("mounting is not permitted here")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True, timeout=10)
+    with small_disk("1m") as disk:
+        yield disk
 
 
 def fill(disk: Path) -> Path:
@@ -344,9 +331,9 @@ def test_a_build_that_goes_is_no_news_and_nothing_is_lost(home: Path, at: Path, 
     registry.register(python)
     [torch] = (at / "new" / "lib").glob("python*/site-packages/torch/__init__.py")
     right = torch.read_text()
-    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM verdicts WHERE build LIKE '2.2.2%'")
-        connection.execute("DELETE FROM runs WHERE build LIKE '2.2.2%'")
+    execute(
+        at / "e.duckdb", "DELETE FROM verdicts WHERE build LIKE '2.2.2%'", "DELETE FROM runs WHERE build LIKE '2.2.2%'"
+    )
     more = BREAKS.format(torch=str(torch), how=how, when=when, new=NEW)
     broken = recheck(at, at, "--state", at / "state", more=more)
     assert "Traceback" not in broken.stderr
@@ -372,9 +359,11 @@ def test_an_older_build_that_cannot_be_used_keeps_its_verdicts_and_the_others_ar
         registry.register(home / version / "bin" / "python")
     registry.register(fake_python(at / "old", GOOD))
     shutil.rmtree(at / "old")
-    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM verdicts WHERE build NOT LIKE '2.0.1%'")
-        connection.execute("DELETE FROM runs WHERE build NOT LIKE '2.0.1%'")
+    execute(
+        at / "e.duckdb",
+        "DELETE FROM verdicts WHERE build NOT LIKE '2.0.1%'",
+        "DELETE FROM runs WHERE build NOT LIKE '2.0.1%'",
+    )
     first = recheck(at, at, "--out", at / "out")
     assert (first.returncode, told(first)) == (10, ONCE), first.stderr
     assert [one["name"] for one in json.loads(first.stdout)["left_out"]] == [GOOD]
@@ -387,9 +376,7 @@ def test_where_no_build_can_be_used_the_re_check_ends_with_the_reason(at: Path) 
     registered(at, BAD, GOOD, NEW)
     for version in (BAD, GOOD, NEW):
         shutil.rmtree(at / version)
-    with Store(at / "e.duckdb").writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM verdicts")
-        connection.execute("DELETE FROM runs")
+    execute(at / "e.duckdb", "DELETE FROM verdicts", "DELETE FROM runs")
     done = recheck(at, at)
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr

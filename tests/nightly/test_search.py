@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helpers.search import REPO, Words, embedded, item, store_of
+from helpers.rows import store_of
+from helpers.search import REPO, Words, embedded, item
 from support import example_count, rows
 from torch_embers.classify.embedding import nearest, vectors
 from torch_embers.errors import InputError

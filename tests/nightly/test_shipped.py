@@ -11,7 +11,7 @@ import pytest
 
 from helpers.rows import Item, put
 from helpers.verdicts import registered
-from support import assert_clean_error, case_of, rows, run_embers
+from support import assert_clean_error, case_of, execute, rows, run_embers
 from torch_embers.builds.registry import environment_of
 from torch_embers.builds.work import note_builds
 from torch_embers.cases import bank, case, shipped_verdicts
@@ -109,8 +109,7 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
     mined: Store, monkeypatch: pytest.MonkeyPatch, damage: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(shipped_verdicts, "matrix", lambda: [FIRST | damage])
-    with mined.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM link_scans WHERE origin = 'shipped'")  # the files themselves did not change
+    execute(mined.path, "DELETE FROM link_scans WHERE origin = 'shipped'")  # the files themselves did not change
     done = run_embers("mine", "--source", "catalog", "--database", mined.path)
     assert_clean_error(done, 3, "analysis/results/verdicts.csv")
     assert rows(mined.path, f"SELECT count(*) {SHIPPED}") == [(COUNT,)]
@@ -129,8 +128,7 @@ def test_a_malformed_matrix_is_one_line_that_names_it(
 )
 def test_what_changes_a_shipped_row_or_decides_about_one_is_noticed(mined: Store, change: str) -> None:
     assert shipped_mark.is_current(mined)
-    with mined.writer("test") as writer, writer.transaction() as connection:
-        connection.execute(change)
+    execute(mined.path, change)
     assert not shipped_mark.is_current(mined)
     shipped.refresh(mined)
     assert shipped_mark.is_current(mined)

@@ -9,50 +9,47 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 import time
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from helpers.rows import Item, put
-from support import eventually, example_count
-from torch_embers.errors import (
-    StoreBusyError,
-    StoreError,
-)
-from torch_embers.normalize import clean_text
+from support import eventually, rows, small_disk
+from torch_embers.errors import StoreBusyError, StoreError
 from torch_embers.store import connection as opening
 from torch_embers.store import lock
 from torch_embers.store import writer as writing
+from torch_embers.store.export import TABLES, export
 from torch_embers.store.store import Store
-from unit.test_store import (  # noqa: F401 - fixtures
-    NOON,
-    REPO,
-    commit,
-    filled_database,
-    rows,
-    store,
-)
+from unit.test_store import NOON, REPO, commit, filled_database, store  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
-def value(store: Store, query: str, parameters: Sequence[object] = ()) -> Any:
-    return rows(store, query, parameters)[0][0]
+BEGINNING = """
+import duckdb, os, sys, time
+from torch_embers.errors import StoreError, StoreFullError
+from torch_embers.store.store import Store
+"""
+"""Of the programs of this file."""
+
+
+def program(code: str, *arguments: object) -> list[str]:
+    """The command that runs ``code`` in a second process."""
+    return [sys.executable, "-c", BEGINNING + textwrap.dedent(code), *map(str, arguments)]
 
 
 @contextmanager
 def python(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     """A second process that runs ``code`` and has printed its first line."""
-    command = [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)]
+    command = program(code, *arguments)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "ready"
@@ -64,27 +61,17 @@ def python(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
 
 def test_labels_are_the_current_labels_one_row_each(store: Store) -> None:
     commit(store, {"items": [Item(REPO, 1, labels=("a", "b")), Item(REPO, 2), Item(REPO, 3, labels=())]})
-    assert rows(store, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "a"), (1, "b")]
+    assert rows(store.path, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "a"), (1, "b")]
     commit(store, {"items": [Item(REPO, 1, labels=("b",), updated_at=NOON)]})
-    assert rows(store, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "b")]
-
-
-@pytest.fixture(scope="module")
-def shared(new_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """One store for many examples, each under a repository of its own."""
-    path = tmp_path_factory.mktemp("merge") / "e.duckdb"
-    shutil.copy(new_database, path)
-    return Store(path)
-
-
-_counter = iter(range(10**9))
+    assert rows(store.path, "SELECT number, name FROM labels ORDER BY ALL") == [(1, "b")]
 
 
 # ---- transactions -----------------------------------------------------------------------------------------------
 
 
 def state_of(store: Store) -> tuple[Any, ...]:
-    return tuple(value(store, f"SELECT count(*) FROM {t}") for t in ("raw", "items", "listed"))
+    counts = "(SELECT count(*) FROM raw), (SELECT count(*) FROM items), (SELECT count(*) FROM listed)"
+    return rows(store.path, f"SELECT {counts}")[0]
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
@@ -100,7 +87,7 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
 
 
 def row_groups(store: Store) -> int:
-    return int(value(store, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')"))
+    return int(rows(store.path, "SELECT count(DISTINCT row_group_id) FROM pragma_storage_info('items')")[0][0])
 
 
 def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merged_now_and_then(
@@ -121,25 +108,16 @@ def test_small_transactions_leave_the_items_alone_and_their_row_groups_are_merge
 # ---- lock and readers -------------------------------------------------------------------------------------------
 
 HOLD_LOCK = """
-    import sys, time
-    from pathlib import Path
-    from torch_embers.store.store import Store
     with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True):
         print("ready", flush=True)
         sys.stdin.read()
 """
 HOLD_FILE = """
-    import sys
-    from pathlib import Path
-    from torch_embers.store.store import Store
     with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True) as writer, writer.transaction():
         print("ready", flush=True)
         sys.stdin.read()
 """
 WRITE_ON = """
-    import sys, time
-    from pathlib import Path
-    from torch_embers.store.store import Store
     with Store(Path(sys.argv[1])).writer("embers mine --source test", create=True) as writer:
         number = 0
         while True:
@@ -193,24 +171,37 @@ def test_readers_see_whole_batches_while_a_writer_process_goes_on(store: Store) 
     with python(WRITE_ON, store.path):
         while len(seen) < 10 or seen[-1] == seen[0]:
             [(left, right)] = rows(
-                store, "SELECT count(*) FILTER (repo = 'o/r'), count(*) FILTER (repo = 'o/s') FROM items"
+                store.path, "SELECT count(*) FILTER (repo = 'o/r'), count(*) FILTER (repo = 'o/s') FROM items"
             )
             assert left == right
             seen.append(left)
     assert seen == sorted(seen)
 
 
+def test_an_export_beside_an_active_writer_holds_whole_batches(store: Store, tmp_path: Path) -> None:
+    with python(WRITE_ON, store.path) as writer:
+        for attempt in range(4):
+            [done] = export(store, tmp_path / str(attempt), "parquet", ("items",))
+            counted = f"SELECT count(*) FILTER (repo = 'o/r') - count(*) FILTER (repo = 'o/s') FROM '{done.path}'"
+            assert duckdb.sql(counted).fetchall() == [(0,)]
+        assert writer.poll() is None
+
+
+def test_every_table_is_one_whole_file_also_in_a_folder_named_like_sql(catalog_template: Path, tmp_path: Path) -> None:
+    store, folder = Store(catalog_template), tmp_path / "new" / "o'hara\"); DROP TABLE items; --"
+    done = export(store, folder, "csv")
+    assert {path.name for path in folder.iterdir()} == {f"{table}.csv" for table in TABLES}
+    assert "raw" not in TABLES, "these on request only"
+    for one in done:
+        assert rows(store.path, f"SELECT count(*) FROM {one.table}") == [(one.rows,)], one.table
+
+
 KEEP_OPEN = """
-    import sys
-    import duckdb
     connection = duckdb.connect(sys.argv[1], read_only=True)
     print("ready", flush=True)
     sys.stdin.read()
 """
 MANY_READERS = """
-    import os, sys, time
-    from pathlib import Path
-    from torch_embers.store.store import Store
     children = []
     for _ in range(int(sys.argv[2])):
         child = os.fork()
@@ -275,9 +266,6 @@ def test_a_reader_that_keeps_the_file_open_does_not_stop_other_readers_while_a_w
 
 
 COUNT = """
-    import sys
-    from pathlib import Path
-    from torch_embers.store.store import Store
     print("ready", flush=True)
     with Store(Path(sys.argv[1])).read() as connection:
         assert connection.execute("SELECT count(*) FROM items").fetchall() == [(0,)]
@@ -312,7 +300,7 @@ def test_a_hundred_readers_do_not_keep_a_writer_waiting(store: Store, monkeypatc
     monkeypatch.setattr(writing, "WRITE_PATIENCE", 120.0)  # without turns it gives up: it waited for ever
     commit(store)
     with subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(MANY_READERS), store.path, "100"],
+        program(MANY_READERS, store.path, 100),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -329,10 +317,6 @@ def test_a_hundred_readers_do_not_keep_a_writer_waiting(store: Store, monkeypatc
 
 
 READ_ALL = """
-    import sys
-    from pathlib import Path
-    from torch_embers.errors import InputError, StoreError
-    from torch_embers.store.store import Store
     for name in sys.argv[1:]:
         try:
             with Store(Path(name)).read() as connection:
@@ -357,7 +341,7 @@ def test_any_damage_is_either_harmless_or_reported(filled_database: Path, tmp_pa
         path.write_bytes(damaged)
         names.append(str(path))
     environment = os.environ | {"PYTHONHASHSEED": "0"}
-    command = [sys.executable, "-c", textwrap.dedent(READ_ALL), str(filled_database), *names]
+    command = program(READ_ALL, filled_database, *names)
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr[-2000:]
     whole, *outcomes = done.stdout.splitlines()
@@ -369,10 +353,7 @@ def test_any_damage_is_either_harmless_or_reported(filled_database: Path, tmp_pa
 # ---- a full disk ------------------------------------------------------------------------------------------------
 
 FILL = """
-    import os, resource, sys
-    from pathlib import Path
-    from torch_embers.errors import StoreFullError
-    from torch_embers.store.store import Store
+    import resource
     path, limit = Path(sys.argv[1]), int(sys.argv[2])
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -402,8 +383,7 @@ FILL = """
 
 def fill(path: Path, limit: int = 0) -> tuple[int, str]:
     """Write until the disk is full; return the last committed place and the last line."""
-    command = [sys.executable, "-c", textwrap.dedent(FILL), str(path), str(limit)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(program(FILL, path, limit), capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-3000:]
     said = done.stdout.splitlines()[1:]
     return max((int(line) for line in said if line.isdigit()), default=0), said[-1]
@@ -411,8 +391,7 @@ def fill(path: Path, limit: int = 0) -> tuple[int, str]:
 
 def assert_whole_up_to(store: Store, place: int) -> None:
     """Objects, items and marks end at the same place: nothing half-written."""
-    assert value(store, "SELECT count(*) FROM items WHERE length(body) = 600000") == place
-    assert value(store, "SELECT max(number) FROM items") == place
+    assert rows(store.path, "SELECT count(*), max(number) FROM items WHERE length(body) = 600000") == [(place, place)]
     assert state_of(store) == (place, place, place)
 
 
@@ -433,41 +412,10 @@ def test_a_file_that_may_not_grow_is_a_full_disk_and_the_next_run_completes(stor
     assert_full_then_completed(store.path, fill(store.path, 4_000_000), store.path)
 
 
-@pytest.fixture
-def small_disk() -> Iterator[Path]:
-    """A file system of 4 MB."""
-    with tempfile.TemporaryDirectory() as folder:
-        command = ["mount", "-t", "tmpfs", "-o", "size=4m", "embers-test", folder]
-        try:
-            mounted = subprocess.run(command, capture_output=True, text=True, timeout=10)
-        except OSError as error:
-            pytest.skip(f"no mount command: {error}")
-        if mounted.returncode:
-            pytest.skip(f"mounting is not permitted here: {mounted.stderr.strip()}")
-        try:
-            yield Path(folder)
-        finally:
-            subprocess.run(["umount", folder], check=True, timeout=10)
-
-
-def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(
-    new_database: Path, small_disk: Path, tmp_path: Path
-) -> None:
-    path = small_disk / "e.duckdb"
-    shutil.copy(new_database, path)
-    assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
-
-
-# ---- text -------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=example_count(8), suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.text(st.characters(codec=None)), min_size=1, max_size=20))
-def test_any_text_is_stored_as_it_was_cleaned(shared: Store, bodies: list[str]) -> None:
-    repo = f"o/text{next(_counter)}"
-    cleaned = [clean_text(b) for b in bodies]
-    commit(shared, {"items": [Item(repo, n, title=t, body=t) for n, t in enumerate(cleaned, 1)]})
-    assert [r[0] for r in rows(shared, "SELECT body FROM items WHERE repo = ? ORDER BY number", [repo])] == cleaned
+def test_a_full_disk_keeps_every_whole_batch_and_the_next_run_completes(new_database: Path, tmp_path: Path) -> None:
+    with small_disk("4m") as disk:
+        path = shutil.copy(new_database, disk / "e.duckdb")
+        assert_full_then_completed(path, fill(path), tmp_path / "moved.duckdb")
 
 
 def test_ctrl_c_while_the_file_is_opened_is_ctrl_c(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import GoldLabel, Item, Repository, Row
-from helpers.search import NOON, REPO, Words, store_of
+from helpers.rows import GoldLabel, Item, Repository, Row, store_of
+from helpers.search import NOON, REPO, Words
 from support import rows
 from torch_embers.classify import label_items, train
 from torch_embers.classify.examples import BODIES, CHOSEN, TITLES, examples
@@ -121,12 +121,6 @@ def test_a_subtype_that_nothing_was_learned_of_has_its_first_class_as_answer(mad
     question = made.about.questions["memory_subtype.segment_fault"]
     assert question.trained_on == {}
     assert len(question.classes) > 1
-
-
-def test_too_little_gold_says_what_to_do(database: Path) -> None:
-    one = GoldLabel(REPO, 1, "consequence", "crash", "human", "h")
-    with pytest.raises(InputError, match="label more"):
-        learned(store_of(database, [told(1, "crash")], gold_labels=[one]))
 
 
 @pytest.fixture

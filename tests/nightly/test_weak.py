@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from helpers.rows import Item, Row
-from helpers.search import NOON, REPO, store_of
-from support import rows
+from helpers.rows import Item, Row, store_of
+from helpers.search import NOON, REPO
+from support import execute, rows
 from torch_embers import resources
 from torch_embers.classify.labels import weak, weak_table
 from torch_embers.classify.labels.labelling_file import KeywordFunction
@@ -43,10 +43,6 @@ def item(number: int, title: str | None, *labels: str, body: str | None = None, 
     return Item(REPO, number, title=title, body=body, labels=tuple(labels), updated_at=updated)
 
 
-def commit(database: Path, *items: Item) -> Store:
-    return store_of(database, items)
-
-
 def label(store: Store) -> int:
     with store.writer("test", create=True) as writer:
         return weak_table.label_items(store, writer)
@@ -57,11 +53,11 @@ def table(database: Path) -> list[tuple[Any, ...]]:
 
 
 def test_only_items_whose_content_or_labels_changed_are_labelled_again(database: Path) -> None:
-    store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"), item(3, "sum hangs", "module: deadlock"))
+    store = store_of(database, [item(1, "Segfault in sort"), item(2, "Calm"), item(3, "sum hangs", "module: deadlock")])
     assert label(store) == 3
     assert label(store) == 0
 
-    commit(database, item(2, "Calm", "module: onnx", updated=LATER), item(3, "sum is slow", updated=LATER))
+    store_of(database, [item(2, "Calm", "module: onnx", updated=LATER), item(3, "sum is slow", updated=LATER)])
     assert label(store) == 2
     found = {(number, value) for number, _, value, *_ in table(database)}
     assert {(1, "crash"), (2, "onnx"), (3, "performance")} <= found
@@ -70,7 +66,7 @@ def test_only_items_whose_content_or_labels_changed_are_labelled_again(database:
 
 def test_the_table_holds_exactly_the_votes_and_never_touches_gold(database: Path) -> None:
     items = [item(n, f"nan and segfault {n}", "module: half", body="Segmentation fault") for n in (1, 2)]
-    store = commit(database, *items)
+    store = store_of(database, items)
     label(store)
     wanted = sorted(
         (one.number, v.scheme, v.value, v.function, v.kind, v.evidence)
@@ -82,7 +78,7 @@ def test_the_table_holds_exactly_the_votes_and_never_touches_gold(database: Path
 
 
 def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = commit(database, item(1, "Segfault in sort"), item(2, "Calm"))
+    store = store_of(database, [item(1, "Segfault in sort"), item(2, "Calm")])
     label(store)
     data = resources.load_toml(weak.FILE)
     data["function"] = [entry for entry in data["function"] if entry["scheme"] == "consequence"]
@@ -93,7 +89,7 @@ def test_a_change_of_the_rules_labels_everything_again(database: Path, monkeypat
 
 def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weak_table, "BATCH", 3)
-    store = commit(database, *(item(n, "Segfault") for n in range(1, 11)))
+    store = store_of(database, (item(n, "Segfault") for n in range(1, 11)))
 
     done = []
 
@@ -113,10 +109,9 @@ def test_a_kill_between_batches_loses_one_batch(database: Path, monkeypatch: pyt
 
 
 def test_what_belongs_to_no_item_goes(database: Path) -> None:
-    store = commit(database, item(1, "Segfault"), item(2, "Segfault"))
+    store = store_of(database, [item(1, "Segfault"), item(2, "Segfault")])
     label(store)
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        connection.execute("DELETE FROM items WHERE number = 2")
+    execute(store.path, "DELETE FROM items WHERE number = 2")
     label(store)
     assert {number for number, *_ in table(database)} == {1}
 
@@ -161,21 +156,21 @@ def runs(store: Store) -> list[tuple[int, str, str]]:
 
 
 def test_a_case_that_occurs_votes_on_each_of_its_items(database: Path) -> None:
-    store = commit(database, item(1, "Wrong sum"), item(2, "Wrong sum again"))
+    store = store_of(database, [item(1, "Wrong sum"), item(2, "Wrong sum again")])
     ran(store, "a", "SIGSEGV", 1, 2)
     assert runs(store) == [(1, "run-signal", "crash"), (2, "run-signal", "crash")]
     assert rows(database, "SELECT DISTINCT evidence FROM weak_labels WHERE kind = 'execution'") == [("a on 2.1.2",)]
 
 
 def test_no_other_verdict_votes(database: Path) -> None:
-    store = commit(database, item(1, "Wrong sum"))
+    store = store_of(database, [item(1, "Wrong sum")])
     for verdict in ("absent", "not_seen", "changed", "control_failed", "untestable", "inconclusive"):
         ran(store, verdict, "SIGSEGV", 1, verdict=verdict)
     assert runs(store) == []
 
 
 def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(database: Path) -> None:
-    store = commit(database, item(1, "Wrong sum"))
+    store = store_of(database, [item(1, "Wrong sum")])
     ran(store, "old", "SIGSEGV", 1, current=False)
     ran(store, "a", "mismatch", 1)
     assert runs(store) == [(1, "run-mismatch", "silent_correctness")]
@@ -184,7 +179,7 @@ def test_the_newest_verdict_counts_and_the_text_of_the_case_that_stands_now(data
 
 
 def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(database: Path) -> None:
-    store = commit(database, item(1, "NaN"), item(2, "either"), item(3, "odd"))
+    store = store_of(database, [item(1, "NaN"), item(2, "either"), item(3, "odd")])
     ran(store, "a", None, 1, consequence="nan_inf")
     ran(store, "b", None, 2, declared=("mismatch", "SIGSEGV"))
     ran(store, "c", "no signature at all", 3)
@@ -192,12 +187,12 @@ def test_where_a_verdict_does_not_tell_what_was_seen_a_single_declaration_does(d
 
 
 def test_votes_of_runs_do_not_come_twice_and_survive_a_change_of_the_item(database: Path) -> None:
-    store = commit(database, item(1, "Segfault"))
+    store = store_of(database, [item(1, "Segfault")])
     ran(store, "a", "SIGSEGV", 1)
     label(store)
     first = table(database)
     label(store)
     assert table(database) == first
-    commit(database, item(1, "Calm now", updated=LATER))
+    store_of(database, [item(1, "Calm now", updated=LATER)])
     label(store)
     assert table(database) == [(1, "consequence", "crash", "run-signal", "execution", "a on 2.1.2")]

@@ -24,8 +24,8 @@ from promises.driver import (
     fix,
     issue,
     json_lines,
-    made_once,
 )
+from support import made_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,19 +52,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         (folder / "printed").write_text(done.stdout + done.stderr, encoding="utf-8")
 
-    return made_once(tmp_path_factory, "made", make)
+    return made_once(tmp_path_factory, "promised-made", make)
 
 
 @pytest.fixture(scope="session")
 def catalog(made: Path) -> Path:
     """The database of the embedded catalog, labelled; never write to it."""
     return made / "embers.duckdb"
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    """Path of a database that does not exist yet."""
-    return tmp_path / "e.duckdb"
 
 
 @pytest.fixture(scope="session")
@@ -94,14 +88,13 @@ def small(tmp_path_factory: pytest.TempPathFactory, sandbox: None) -> dict[str, 
         folder.mkdir()
         checkout(folder / "checkout", CASES)
 
-    folder = made_once(tmp_path_factory, "small", make)
-    made_once(
-        tmp_path_factory, "builds", lambda at: add_builds(at.with_name("promised-pythons"), at, v2_0_1=1, v2_1_2=0)
+    folder = made_once(tmp_path_factory, "promised-small", make)
+    builds = made_once(
+        tmp_path_factory,
+        "promised-builds",
+        lambda at: add_builds(at.with_name("promised-pythons"), at, v2_0_1=1, v2_1_2=0),
     )
-    return {
-        "PYTHONPATH": str(folder / "checkout" / "pipeline"),
-        "EMBERS_BUILDS_DIR": str(folder.with_name("promised-builds")),
-    }
+    return {"PYTHONPATH": str(folder / "checkout" / "pipeline"), "EMBERS_BUILDS_DIR": str(builds)}
 
 
 @pytest.fixture(scope="session")
@@ -114,4 +107,4 @@ def ran(tmp_path_factory: pytest.TempPathFactory, small: dict[str, str]) -> Path
         embers("mine", "--source", "jsonl", source, "--database", path, **small)
         embers("run", *BOTH, "--database", path, **small)
 
-    return made_once(tmp_path_factory, "ran.duckdb", make)
+    return made_once(tmp_path_factory, "promised-ran.duckdb", make)

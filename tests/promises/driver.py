@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
-import venv
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import count
@@ -21,6 +19,7 @@ import pytest
 import raylets
 from servers.dataset import REPO, generated_dataset
 from servers.github import Answered, Asked, GitHub
+from support import fake_python
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
@@ -126,20 +125,6 @@ def with_provenance(database: Path) -> list[str]:
     ]
 
 
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A file or folder that the first process of the test session makes and the others (pytest-xdist) wait for."""
-    base = factory.getbasetemp()
-    folder = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    path = folder / f"promised-{name}"
-    with (folder / f"promised-{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not path.exists():
-            unfinished = folder / f"unfinished-{name}"
-            make(unfinished)
-            unfinished.rename(path)
-    return path
-
-
 # ---- builds and cases of our own -----------------------------------------------------------------------------------
 
 TORCH = '''
@@ -211,21 +196,11 @@ def case(number: int, known_bad: Sequence[str] = (), op: str = "add") -> str:
     return CASE.format(number=number, known_bad=json.dumps([*known_bad]), op=op, truth=truth)
 
 
-def build(folder: Path, version: str, off: int = 0) -> Path:
-    """An interpreter whose torch has this version, and adds with this error."""
-    venv.EnvBuilder(with_pip=False, symlinks=True).create(folder)
-    package = next((folder / "lib").glob("python3*")) / "site-packages" / "torch"
-    package.mkdir()
-    commit = f"{sum(map(ord, version)):040x}"
-    (package / "__init__.py").write_text(TORCH.format(version=version, commit=commit, off=off), encoding="utf-8")
-    return folder / "bin" / "python"
-
-
 def add_builds(pythons: Path, registry: Path, **off: int) -> None:
     """Make and register builds by version: ``v2_0_1=1`` is a 2.0.1 whose sums are off by 1."""
     for name, error in off.items():
         version = name[1:].replace("_", ".")
-        python = build(pythons / version, version, error)
+        python = fake_python(pythons / version, version, f"{sum(map(ord, version)):040x}", TORCH, off=error)
         embers("builds", "add", "--python", python, "--name", version, EMBERS_BUILDS_DIR=str(registry))
 
 

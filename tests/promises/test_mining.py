@@ -20,13 +20,12 @@ from promises.driver import (
     embers,
     issue,
     json_lines,
-    made_once,
     refusal,
     rows,
     start,
     with_provenance,
 )
-from support import CATALOG
+from support import CATALOG, made_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with Tracker() as tracker:
             tracker.mine(path)
 
-    return made_once(tmp_path_factory, "whole.duckdb", make)
+    return made_once(tmp_path_factory, "promised-whole.duckdb", make)
 
 
 def mined(database: Path) -> dict[str, list[str]]:

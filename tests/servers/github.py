@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 FAULTS: dict[str, Json] = tomllib.loads(Path(__file__).with_name("faults.toml").read_text("utf-8"))
 HOUR = 3600
-PAGE = {"per_page": r"[1-9]\d?|100", "page": r"[1-9]\d*", "after": ".+"}
+PAGE = {"per_page": r"[1-9]\d?|100", "page": r"[1-9]\d*"}
 ORDER = PAGE | {"direction": "asc|desc", "sort": "created|updated", "since": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"}
 STATE = {"state": "open|closed|all"}
 CONTRACT = {
@@ -109,13 +109,7 @@ class GitHub:
         self.graph = Graph(self.dataset)
         self.tokens: set[str] | None = set(self.dataset["tokens"]) or None
         """Those that are accepted; None for any."""
-        self.renamed: dict[str, int] = {}
-        self.cursors = False
-        """Whether Link headers lead on by cursors, as in GitHub's large repositories, or by page numbers."""
-        self.deepest_page: dict[str, int] = {}
-        """By end of the path: pages behind this one are refused with 422."""
         self._faults: list[Fault] = []
-        self._before: list[tuple[Callable[[Asked], bool], Callable[[], object]]] = []
         self._guard = threading.Lock()
         self.limit()
         self.forget()
@@ -140,12 +134,6 @@ class GitHub:
         """Add an empty repository for REST."""
         self.repositories[repo_id] = Repository(repo_id, name)
         return self.repositories[repo_id]
-
-    def rename(self, repo_id: int, name: str) -> None:
-        """Give a repository another name; the old one redirects until somebody takes it."""
-        repository = self.repositories[repo_id]
-        self.renamed[repository.name] = repo_id
-        repository.name = name
 
     def update(self, repo: str, number: int, **fields: object) -> None:
         """Overwrite fields of an item of the dataset."""
@@ -183,17 +171,17 @@ class GitHub:
         *,
         at: int = 1,
         contains: str = "",
-        **query: str | None,
     ) -> None:
         """Change answers by a name of `faults.toml`, an entry like those, or a function.
 
-        Requests are chosen by the end of their path and values of their query (None: absent, `*`: any), or by a text
-        that a GraphQL query contains.
+        Requests are chosen by the end of their path, or by a text that a GraphQL query contains.
         """
         entry = FAULTS[what] if isinstance(what, str) else what
+        if isinstance(entry, dict):
+            contains = contains or entry.get("contains", "")
 
         def matches(asked: Asked) -> bool:
-            return contains in asked.text and _matches(asked, path, query)
+            return contains in asked.text and asked.path.endswith(path)
 
         def change(asked: Asked, answered: Answered) -> Answered | None:
             return self._changed(entry, asked, answered) if isinstance(entry, dict) else entry(answered)
@@ -203,14 +191,6 @@ class GitHub:
     def heal(self) -> None:
         """Remove all faults."""
         self._faults.clear()
-
-    def before(self, act: Callable[[], object], path: str, **query: str | None) -> None:
-        """Do something once, before the next such request is answered."""
-        self._before.append((lambda asked: _matches(asked, path, query), act))
-
-    def requests(self, path: str) -> list[Asked]:
-        """The requests whose path ends so."""
-        return [asked for asked in self.asked if asked.path.endswith(path)]
 
     # -- faults
 
@@ -236,11 +216,6 @@ class GitHub:
         """Answer one request, with the fault that it meets."""
         with self._guard:
             self.asked.append(asked)
-            for place, (matches, act) in enumerate(self._before):
-                if matches(asked):
-                    del self._before[place]
-                    act()
-                    break
             answered = self._routed(asked)
             fault = next((fault for fault in self._faults if fault.strikes(asked)), None)
             changed = fault and fault.change(asked, answered)
@@ -307,11 +282,10 @@ class GitHub:
             if name == graph.name or repo_id == graph.repo_id:
                 return self._of_dataset(graph, rest)
         former = self.graph.find(name)
-        moved = former.repo_id if former else self.renamed.get(name)
-        if moved is None:
+        if former is None:
             return Answered({"message": "Not Found", "status": "404"}, 404)
         query = f"?{urlencode(asked.query)}" if asked.query else ""
-        return self._redirect(f"/repositories/{moved}{rest}{query}")
+        return self._redirect(f"/repositories/{former.repo_id}{rest}{query}")
 
     def _redirect(self, place: str) -> Answered:
         location = f"{self.url}{place}"
@@ -336,9 +310,6 @@ class GitHub:
         if (match := re.fullmatch(r"/issues/(\d+)(/timeline)?", rest)) is None:
             return self._page(asked, repository.listed(asked.query))
         number = int(match[1])
-        if number in repository.gone:
-            place = repository.gone[number]
-            return self._redirect(place) if place else Answered({"message": "This issue was deleted"}, 410)
         if number not in repository.items:
             return Answered({"message": "Not Found", "status": "404"}, 404)
         if not match[2]:
@@ -348,14 +319,10 @@ class GitHub:
 
     def _page(self, asked: Asked, entries: list[Json]) -> Answered:
         size, page = int(asked.query.get("per_page", 30)), int(asked.query.get("page", 1))
-        deepest = next((n for end, n in self.deepest_page.items() if asked.path.endswith(end)), None)
-        if deepest is not None and page > deepest:
-            return Answered(FAULTS["page_limit_422"]["body"].encode(), 422)
-        cursor = re.fullmatch(r"at(\d+)", asked.query.get("after", ""))
-        start = int(cursor[1]) if cursor else (page - 1) * size
+        start = (page - 1) * size
         links = [({"page": page - 1}, "prev")] if page > 1 else []
         if start + size < len(entries):
-            links.append(({"after": f"at{start + size}"} if self.cursors else {"page": page + 1}, "next"))
+            links.append(({"page": page + 1}, "next"))
         text = ", ".join(f'<{self.url}{asked.path}?{urlencode(asked.query | to)}>; rel="{r}"' for to, r in links)
         return Answered(entries[start : start + size], 200, {"Link": text} if text else {})
 
@@ -437,12 +404,6 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def _matches(asked: Asked, path: str, query: dict[str, str | None]) -> bool:
-    return asked.path.endswith(path) and all(
-        (name in asked.query) if value == "*" else asked.query.get(name) == value for name, value in query.items()
-    )
-
-
 def _wrong(allowed: dict[str, str], query: dict[str, str]) -> str:
     """The first parameter of a query that GitHub's description does not allow."""
     return next((f"{k}={v}" for k, v in query.items() if not re.fullmatch(allowed.get(k, ""), v)), "")
@@ -475,8 +436,8 @@ def damage(body: Json, fault: Json) -> bool:
     return True
 
 
-def filled(server: GitHub, issues: int, pulls: int = 0, name: str = "alice/bugs", repo_id: int = 1) -> Repository:
+def filled(server: GitHub, issues: int, pulls: int = 0) -> Repository:
     """A repository of the server with so many items, one a minute; see `fill`."""
-    repository = server.repository(name, repo_id)
+    repository = server.repository()
     fill(repository, issues, pulls)
     return repository

@@ -18,7 +18,7 @@ def account(name: str) -> Json:
     return {"login": name, "id": sum(name.encode()), "type": "User"}
 
 
-def moment(minute: float) -> str:
+def moment(minute: int) -> str:
     """The time so many minutes after the start of 2024."""
     return (START + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -32,13 +32,11 @@ class Repository:
     items: dict[int, Json] = field(default_factory=dict)
     comments: list[Json] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
-    gone: dict[int, str | None] = field(default_factory=dict)
-    """Numbers of deleted items (`None`) and of transferred ones (path of the new place)."""
-    clock: float = 0.0
+    clock: int = 0
 
-    def add(self, number: int, *, kind: str = "issue", minute: float | None = None, **fields: Any) -> Json:
-        """Add an item; it is created and changed at `minute` (else one minute after the last)."""
-        self.clock = self.clock + 1 if minute is None else minute
+    def add(self, number: int, *, kind: str = "issue", **fields: Any) -> Json:
+        """Add an item; it is created and changed one minute after the last."""
+        self.clock += 1
         at = moment(self.clock)
         item: Json = {
             "id": self.repo_id * 1_000_000 + number,
@@ -65,10 +63,6 @@ class Repository:
         self.items[number] |= {"updated_at": moment(self.clock), **fields}
         return self.items[number]
 
-    def label(self, number: int, *names: str) -> Json:
-        """Set the labels of an item."""
-        return self.touch(number, labels=[{"name": name} for name in names])
-
     def _record(self, kept: list[Json], number: int, author: str, **fields: Any) -> Json:
         at = moment(self.clock)
         made = {"id": len(kept) + 1, "user": account(author), "created_at": at, "updated_at": at, "number": number}
@@ -87,13 +81,6 @@ class Repository:
         event = {"id": len(self.events) + 1, "event": name, "created_at": moment(self.clock), "number": number}
         self.events.append(event | {"actor": account("ann"), "label": {"name": "x"}} | fields)
         return self.events[-1]
-
-    def delete(self, number: int, moved_to: str | None = None) -> None:
-        """Delete an item with its comments and events, or transfer it to the path `moved_to`."""
-        del self.items[number]
-        self.comments = [c for c in self.comments if c["number"] != number]
-        self.events = [e for e in self.events if e["number"] != number]
-        self.gone[number] = moved_to
 
     # -- what listings show
 
@@ -121,11 +108,6 @@ class Repository:
         return [item for item in self.items.values() if all(SEARCHED[name](item, value) for name, value in words)]
 
 
-def is_pull(item: Json) -> bool:
-    """Whether an item is a pull request, as its answer tells it."""
-    return "pull_request" in item
-
-
 def ordered(entries: list[Json], query: dict[str, str]) -> list[Json]:
     """Records since a time, in the order that a query asks for."""
     key = {"updated": "updated_at", "comments": "comments"}.get(query.get("sort", ""), "created_at")
@@ -133,26 +115,16 @@ def ordered(entries: list[Json], query: dict[str, str]) -> list[Json]:
     return sorted(kept, key=lambda e: (e[key], int(e["id"])), reverse=query.get("direction", "desc") == "desc")
 
 
-def _in_range(at: str, bounds: str) -> bool:
-    if bounds.startswith(">="):
-        return at >= bounds[2:]
-    first, _, last = bounds.partition("..")
-    return first <= at <= last
-
-
 SEARCHED = {
     "repo": lambda _item, _value: True,
-    "is": lambda item, value: is_pull(item) == (value == "pr"),
-    "state": lambda item, value: item["state"] == value,
-    "label": lambda item, value: value.lower() in {label["name"].lower() for label in item["labels"]},
-    "updated": lambda item, value: _in_range(item["updated_at"], value),
-    "created": lambda item, value: _in_range(item["created_at"], value),
+    "is": lambda item, value: ("pull_request" in item) == (value == "pr"),
 }
+"""Words of a search, of all that GitHub has those that a mine asks by."""
 
 
 def search_words(query: str) -> list[tuple[str, str]]:
     """The words `name:value` of a search."""
-    return [(name, value.strip('"')) for name, value in re.findall(r'([^\s:]+):("[^"]*"|\S+)', query)]
+    return re.findall(r"([^\s:]+):(\S+)", query)
 
 
 def fill(repository: Repository, issues: int, pulls: int = 0) -> None:

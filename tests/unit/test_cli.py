@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -22,16 +23,8 @@ NOWHERE = "http://127.0.0.1:9"
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("mine --source gopher", 3, "gopher"),
-        ("mine --since yesterday", 3, "--since"),
-        ("mine --since 2024-02-01 --until 2024-01-01", 3, "later"),
-        ("mine --state ajar", 3, "ajar"),
-        ("mine --source graphql", 3, "token"),
         ("mine --source rest", 4, f"{NOWHERE} cannot be reached"),
-        ("mine --source jsonl", 3, "needs a path"),
-        ("mine --source jsonl missing.jsonl", 3, "missing.jsonl"),
         ("mine --source git .", 3, "git"),
-        ("mine --numbers missing.txt", 3, "missing.txt"),
         ("mine --repo no/slash/less", 3, "repo"),
         ("mine --max-wait -1", 3, "max_wait"),
         ("mine --replay", 5, "nothing to replay"),
@@ -45,12 +38,24 @@ def test_wrong_use_gets_one_clean_line(
     assert_clean_error(run_embers(*words.split(), EMBERS_API_URL=NOWHERE), code, said)
 
 
-def test_an_unknown_option_exits_with_two_and_help_with_zero() -> None:
-    done = run_embers("mine", "--frobnicate")
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
-    done = run_embers("--help")
-    assert done.returncode == 0
-    assert all(command in done.stdout for command in ("mine", "status", "report", "chain", "data"))
+@pytest.mark.parametrize(
+    ("missing", "extra", "words"),
+    [
+        ("onnxruntime", "classify", "classify"),
+        ("sklearn", "train", "classify --train"),
+        ("sentence_transformers", "train", "research evaluate"),
+    ],
+)
+def test_a_missing_package_names_the_command_that_installs_it(
+    database: Path, monkeypatch: pytest.MonkeyPatch, missing: str, extra: str, words: str
+) -> None:
+    known = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == missing else known(name, *rest)
+    )
+    done = run_embers(*words.split(), "--database", database)
+    assert done.returncode == 3
+    assert f"{missing}: pip install 'torch-embers[{extra}]'" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("group", ["", "data", "research", "builds"])

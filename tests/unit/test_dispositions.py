@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from helpers import rows
+from helpers.rows import Comment, Disposition, Event, Item, Link
+from support import execute
 from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    Told = tuple[str, rows.Row] | str
+    """A row with the name of its table, or a statement that changes rows."""
 
 REPO = "pytorch/pytorch"
 
@@ -19,54 +25,35 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "e.duckdb")
 
 
-def put(store: Store, *statements: str) -> dict[int, tuple[Any, ...]]:
-    with store.writer("test", create=True) as writer, writer.transaction() as connection:
-        for statement in statements:
-            connection.execute(statement)
+def put(store: Store, *told: Told) -> dict[int, tuple[Any, ...]]:
+    """Store rows, then change them; what is said of each closed issue."""
+    tables: dict[str, list[rows.Row]] = {}
+    for table, row in (one for one in told if not isinstance(one, str)):
+        tables.setdefault(table, []).append(row)
+    rows.store_of(store.path, **tables)
+    execute(store.path, *(one for one in told if isinstance(one, str)))
     with store.read() as connection:
-        rows = connection.execute(
+        found = connection.execute(
             "SELECT number, disposition, evidence_kind, evidence_ref, annotator_kind FROM item_dispositions"
         ).fetchall()
-    return {row[0]: row[1:] for row in rows}
+    return {row[0]: row[1:] for row in found}
 
 
-def item(number: int, state: str = "closed", reason: str = "", kind: str = "issue", merged: str = "NULL") -> str:
-    return (
-        "INSERT INTO items (repo, number, kind, title, state, state_reason, merged_at) "
-        f"VALUES ('{REPO}', {number}, '{kind}', 't', '{state}', nullif('{reason}', ''), {merged})"
-    )
+def item(number: int, state: str = "closed", reason: str = "", kind: str = "issue", **more: Any) -> Told:
+    return "items", Item(REPO, number, kind, "t", state=state, state_reason=reason or None, **more)
 
 
-def closing(number: int, kind: str, day: int) -> str:
-    return (
-        "INSERT INTO events (repo, number, event_id, type, created_at) "
-        f"VALUES ('{REPO}', {number}, '{number}-{day}', '{kind}', TIMESTAMP '2024-01-0{day}')"
-    )
+def closing(number: int, kind: str, day: int, **more: Any) -> Told:
+    return "events", Event(REPO, number, f"{number}-{day}", kind, f"2024-01-0{day}", **more)
 
 
-def link(pull: int, issue: int) -> str:
-    return (
-        "INSERT INTO links (repo, number, relation, target_repo, target_number, evidence, found_in) "
-        f"VALUES ('{REPO}', {pull}, 'fixes', '{REPO}', {issue}, 'text', 'body')"
-    )
+def link(pull: int, issue: int) -> Told:
+    return "links", Link(REPO, pull, "fixes", REPO, issue)
 
 
-def read_as(number: int, disposition: str, day: str | None, **more: Any) -> str:
+def read_as(number: int, disposition: str, day: str | None, **more: Any) -> Told:
     """A line of an annotator, with the day of its evidence."""
-    row = {
-        "repo": REPO,
-        "number": number,
-        "disposition": disposition,
-        "evidence_kind": "comment",
-        "evidence": "read",
-        "evidence_date": day,
-        "annotator_kind": "automated",
-        "annotator": "a",
-        "source": "catalog",
-    }
-    row |= more
-    values = ", ".join("NULL" if value is None else f"'{value}'" for value in row.values())
-    return f"INSERT INTO dispositions ({', '.join(row)}) VALUES ({values})"
+    return "dispositions", Disposition(REPO, number, disposition, day, **more)
 
 
 def dispositions_of(store: Store) -> dict[int, tuple[str, str]]:
@@ -75,11 +62,8 @@ def dispositions_of(store: Store) -> dict[int, tuple[str, str]]:
     return {number: (disposition, evidence) for number, disposition, evidence in found}
 
 
-def comment(number: int, name: str, author: str, at: str) -> str:
-    return (
-        "INSERT INTO comments (repo, number, comment_id, author, created_at, body) "
-        f"VALUES ('{REPO}', {number}, '{name}', '{author}', TIMESTAMP '{at}', '{name}')"
-    )
+def comment(number: int, name: str, author: str, at: str, body: str = "") -> Told:
+    return "comments", Comment(REPO, number, name, author, created_at=at, body=body or name)
 
 
 def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> None:
@@ -92,7 +76,7 @@ def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> N
         item(5, state="open"),
         item(6, kind="pull"),
         item(7, reason="completed"),
-        item(20, kind="pull", merged="TIMESTAMP '2024-01-03'"),
+        item(20, kind="pull", merged_at="2024-01-03"),
         item(21, kind="pull"),
         link(20, 3),
         link(21, 4),
@@ -101,8 +85,7 @@ def test_events_and_links_decide_where_nobody_read_the_thread(store: Store) -> N
         closing(7, "reopened", 2),
         closing(7, "closed", 3),
         item(8, reason="completed"),
-        closing(8, "closed", 4),
-        "UPDATE events SET commit_sha = 'abc' WHERE number = 8",
+        closing(8, "closed", 4, commit_sha="abc"),
     )
     assert rows == {
         1: ("declined", "state_reason", None, "rule"),
@@ -160,10 +143,9 @@ def test_a_reading_without_a_day_does_not_outlive_a_reopening(store: Store) -> N
         item(2, reason="completed"),
         read_as(2, "fixed", None),
         closing(2, "closed", 1),
-        item(3, reason="completed"),
+        item(3, reason="completed", closed_at="2024-03-01"),
         read_as(3, "fixed", "2024-02-01"),
         closing(3, "closed", 1),
-        "UPDATE items SET closed_at = TIMESTAMP '2024-03-01' WHERE number = 3",
         item(4, "open"),
         read_as(4, "fixed", None),
     )
@@ -175,7 +157,7 @@ def test_a_reading_without_a_day_does_not_outlive_a_reopening(store: Store) -> N
 
 
 def test_a_pull_request_that_the_bot_labelled_as_merged_fixed_what_it_names(store: Store) -> None:
-    landed = item(8, kind="pull").replace("merged_at)", "merged_at, labels)").replace("NULL)", "NULL, ['Merged', 'x'])")
+    landed = item(8, kind="pull", labels=("Merged", "x"))
     found = put(store, item(1), item(2), landed, item(9, kind="pull"), link(8, 1), link(9, 2))
     assert found[1][:3] == ("fixed", "closing_pr", "#8")
     assert found[2][0] == "unknown", "closed without the label, it may have been given up"
@@ -184,13 +166,12 @@ def test_a_pull_request_that_the_bot_labelled_as_merged_fixed_what_it_names(stor
 def test_a_merged_pull_request_contradicts_a_reading_only_where_it_is_known_to_be_later(store: Store) -> None:
     put(
         store,
-        item(20, kind="pull", merged="TIMESTAMP '2024-01-05'"),
+        item(20, kind="pull", merged_at="2024-01-05"),
         *(line for number in (1, 2, 3) for line in (item(number, reason="completed"), link(20, number))),
         read_as(1, "declined", "2024-01-03"),
         read_as(2, "declined", "2024-01-06"),
         read_as(3, "declined", None),
-        *(item(4, reason="completed"), closing(4, "closed", 3)),
-        f"UPDATE events SET other_repo = '{REPO}', other_number = 90",
+        *(item(4, reason="completed"), closing(4, "closed", 3, other_repo=REPO, other_number=90)),
         read_as(4, "superseded", "2024-01-02", evidence_ref="#90"),  # the annotator names what closed it
     )
     found = {number: disposition for number, (disposition, _) in dispositions_of(store).items()}
@@ -209,23 +190,19 @@ def test_the_last_closing_says_who_and_through_what_and_with_which_words(store: 
     put(
         store,
         item(1, reason="not_planned"),
-        closing(1, "closed", 1),
+        closing(1, "closed", 1, actor="ann", other_repo=REPO, other_number=9),
         closing(1, "reopened", 2),
-        closing(1, "closed", 3),
-        f"UPDATE events SET actor = 'ann', other_repo = '{REPO}', other_number = 9 WHERE event_id = '1-1'",
-        "UPDATE events SET actor = 'bob' WHERE event_id = '1-3'",
+        closing(1, "closed", 3, actor="bob"),
         comment(1, "long before", "bob", "2024-01-02 12:00:00"),
         comment(1, "just before", "bob", "2024-01-02 23:56:00"),
         comment(1, "with it", "bob", "2024-01-03 00:00:01"),
         comment(1, "of another", "ann", "2024-01-03 00:00:02"),
         comment(1, "long after", "bob", "2024-01-03 00:05:00"),
-        item(2),
-        "UPDATE items SET closed_by = 'cid', closed_at = TIMESTAMP '2024-01-05' WHERE number = 2",
+        item(2, closed_by="cid", closed_at="2024-01-05"),
         comment(2, "without an event", "cid", "2024-01-05 00:00:00"),
         item(3, state="open"),
         item(4, kind="pull", reason="merged"),
-        closing(4, "merged", 6),
-        "UPDATE events SET commit_sha = 'abc', actor = 'dan' WHERE number = 4",
+        closing(4, "merged", 6, commit_sha="abc", actor="dan"),
     )
     assert closings(store) == {
         1: ("bob", "not_planned", None, None, "with it"),

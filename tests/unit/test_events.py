@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.verdicts import build_of, cell_of, decision_of
-from support import rows
+from support import execute, rows
 from torch_embers.atom_output import SPACE, Announced
 from torch_embers.cases.case import shipped
 from torch_embers.cli import print_runs
@@ -296,8 +296,7 @@ def test_a_state_that_is_damaged_or_does_not_fit_is_refused_and_nothing_of_it_is
 
 
 def test_a_state_without_a_column_that_may_be_empty_is_taken(known: Store, tmp_path: Path) -> None:
-    with known.writer("test") as writer, writer.transaction() as connection:
-        connection.execute("ALTER TABLE announcements ADD COLUMN later VARCHAR")
+    execute(known.path, "ALTER TABLE announcements ADD COLUMN later VARCHAR")
     older = tmp_path / "state"
     state.save(known, older)
     sealed(older, lambda table: table.drop_columns(["later"]))

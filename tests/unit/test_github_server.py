@@ -55,22 +55,19 @@ def test_a_query_that_names_an_unknown_field_is_refused(github: GitHub) -> None:
         ("/repos/alice/bugs/wiki", 422),
         ("/search/issues?q=repo:alice/bugs+colour:red", 422),
         ("/repos/nobody/nothing", 404),
-        (f"{ISSUES}/2", 410),
-        (f"{ISSUES}/3", 301),
-        ("/repos/alice/former/issues?state=all", 301),
-        (f"{ISSUES}?page=9", 422),
+        ("/repos/pytorch/pytorch/issues/2", 410),
+        ("/repos/pytorch/pytorch/issues/3", 301),
+        ("/repos/pytorch/old-name", 301),
     ],
 )
 def test_rest_refuses_what_github_refuses(github: GitHub, path: str, status: int) -> None:
-    repository = filled(github, 3)
-    repository.delete(2)
-    repository.delete(3, "/repositories/1/issues/1")
-    github.renamed["alice/former"] = 1
-    github.deepest_page["/issues"] = 8
+    filled(github, 3)
+    github.delete("pytorch/pytorch", 2)
+    github.transfer("pytorch/pytorch", 3, "pytorch/vision", 9, "2026-01-01T00:00:00Z")
     headers = {"Authorization": "token token-one"}
     answer = requests.get(github.url + path, headers=headers, allow_redirects=False, timeout=5)
     assert answer.status_code == status
-    assert len(github.refused) == (status == 422 and "page=9" not in path)
+    assert len(github.refused) == (status == 422)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +113,7 @@ BROKEN: dict[str, type[Exception]] = {
 
 
 WHOLE = [name for name, fault in FAULTS.items() if fault.keys() & {"body", "wire", "headers", "without", "keep"}]
-"""Faults of whole answers; the others are parts of GraphQL answers, which tests/nightly/test_graphql_gaps.py goes through."""
+"""Faults of whole answers; the others are parts of GraphQL answers, which tests/nightly/test_mine_faults.py goes through."""
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -339,20 +339,15 @@ def test_a_copy_on_a_release_branch_is_not_the_landing(repository: Repository) -
     assert {(item.number, item.merge_sha) for item in batch.items} == {(9, landed), (10, own)}
 
 
-@pytest.mark.parametrize(
-    ("subject", "committed_at", "number"),
-    [
-        ("Fix strides (#51000)", "2021-02-18T00:00:00Z", 51000),
-        ("[glow] More fields (#5359)", "2021-02-18T00:00:00Z", None),
-        ("Faster barrier (#34)", "2017-01-31T00:00:00Z", None),
-        ("Faster barrier (#34)", "2016-09-30T00:00:00Z", 34),
-        ("[auto] Update onnx to b8c4238 - Add docs (#714) https://github.com/onnx/onnx", "2018-04-05T00:00:00Z", None),
-    ],
-)
-def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys(
-    subject: str, committed_at: str, number: int | None
-) -> None:
-    assert pull_number(REPO, subject, "", committed_at) == number
+def test_a_number_that_is_too_old_for_its_commit_is_another_repositorys() -> None:
+    for subject, day, number in (
+        ("Fix strides (#51000)", "2021-02-18", 51000),
+        ("[glow] More fields (#5359)", "2021-02-18", None),
+        ("Faster barrier (#34)", "2017-01-31", None),
+        ("Faster barrier (#34)", "2016-09-30", 34),
+        ("[auto] Update onnx to b8c4238 - Add docs (#714) https://github.com/onnx/onnx", "2018-04-05", None),
+    ):
+        assert pull_number(REPO, subject, "", f"{day}T00:00:00Z") == number, subject
 
 
 # --- other clones ----------------------------------------------------------------------------------------

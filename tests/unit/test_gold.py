@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.rows import CatalogEntry, GoldLabel
-from helpers.search import REPO, store_of
+from helpers.rows import CatalogEntry, GoldLabel, store_of
+from helpers.search import REPO
 from torch_embers import judgements, resources
 from torch_embers.classify.labels import bodies, gold, wild
 from torch_embers.classify.labels.gold import GoldItem

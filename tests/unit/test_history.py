@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.gitlog import Mined
+from helpers.gitlog import REPO, mine_lines
 from support import rows, run_embers, snapshot
-from torch_embers.mine import files
 from torch_embers.mine.git.commits import fixed_numbers, subject_of, title_and_body
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REPO = "pytorch/pytorch"
 SHA = "a" * 40
 
 
@@ -26,24 +23,14 @@ def line(**values: Any) -> bytes:
     return json.dumps(record | values).encode() + b"\n"
 
 
-def read(path: Path, *lines: bytes) -> Mined:
-    """Mine a file of these lines."""
-    file, database = path / "commits.jsonl", path / "e.duckdb"
-    file.write_bytes(b"".join(lines))
-    with (
-        Store(database).writer("test", create=True) as writer,
-        files.records(REPO, file) as reading,
-        writer.transaction() as connection,
-    ):
-        return Mined(database, reading.store(connection))
-
-
 # --- files of commits --------------------------------------------------------------------------------------
 
 
 def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issues_it_fixes(tmp_path: Path) -> None:
     message = "Fix strides (#56000)\n\nSummary:\nFixes #55000.\n\nPull Request resolved: https://github.com/pytorch/pytorch/pull/56000"
-    found = read(tmp_path, line(message=message, files=["M aten/a.cpp", "R097 b c d.py", "A e.py"], files_total=400))
+    found = mine_lines(
+        tmp_path, line(message=message, files=["M aten/a.cpp", "R097 b c d.py", "A e.py"], files_total=400)
+    )
     (commit,) = found.commits
     assert (commit.sha, str(commit.committed_at), commit.pull_number) == (SHA, "2021-04-27 08:01:01", 56000)
     assert (commit.line, commit.files, commit.subject) == ("main", 400, "Fix strides (#56000)")
@@ -59,7 +46,7 @@ def test_a_line_of_a_commit_file_becomes_a_commit_its_pull_request_and_the_issue
 
 @pytest.mark.parametrize("values", [{"sha": "no hash"}, {"sha": None}, {"message": 3}])
 def test_a_commit_that_is_none_is_a_reject(tmp_path: Path, values: dict[str, Any]) -> None:
-    found = read(tmp_path, line(**values), line(sha="b" * 40, message="x"))
+    found = mine_lines(tmp_path, line(**values), line(sha="b" * 40, message="x"))
     assert len(found.commits) == len(found.rejects) == 1
 
 

@@ -54,13 +54,6 @@ def test_where_a_reader_agrees_the_evidence_stays_what_was_found(database: Path)
     assert rows(database, "SELECT evidence FROM timelines ORDER BY place") == before
 
 
-def test_each_behaviour_can_be_judged(database: Path) -> None:
-    put(database, 5, SEGMENTS, provenance="shipped")
-    assert say(database, "--match", "as_reported", "--on", "2.5.1").returncode == 0
-    assert say(database, "--match", "as_expected").returncode == 0
-    assert matches(database) == ["as_reported", "as_expected"]
-
-
 @pytest.mark.parametrize("said", [("--right-script", "no"), ("--relation", "sibling"), ("--relation", "none")])
 def test_a_script_of_something_else_says_nothing_of_the_report(database: Path, said: tuple[str, str]) -> None:
     put(database, 5, (crashed("2.5.1"), ended("2.7.1")), provenance="shipped")

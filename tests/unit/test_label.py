@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.rows import GoldLabel, Item, put
+from helpers.rows import GoldLabel, Item, Row, put, replace, store_of
 from support import Ended, rows, run_embers
 from torch_embers.store.store import Store
 
@@ -37,19 +37,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     items.append(Item(REPO, 6, "pull", "a pull request", updated_at=NOON, source="jsonl"))
     path = tmp_path_factory.mktemp("label") / "filled.duckdb"
-    with Store(path).writer("test", create=True) as writer:
-        put(writer, items=items)
-        with writer.transaction() as connection:
-            for number, value, probability in [
-                (1, "memory", 0.99),
-                (2, "memory", 0.42),
-                (3, "memory", 0.4),
-                (4, "logical", 0.6),
-            ]:
-                connection.execute(
-                    "INSERT INTO predictions VALUES (?, ?, 'bug_type', ?, ?, 'low', 'out_of_fold', 'm', 'h', '', NULL, ?)",
-                    [REPO, number, value, probability, NOON],
-                )
+    said = Row(repo=REPO, scheme="bug_type", confidence="low", provenance="out_of_fold", model="m", text_hash="h")
+    said = replace(said, votes_hash="", predicted_at=NOON)
+    sure = ((1, "memory", 0.99), (2, "memory", 0.42), (3, "memory", 0.4), (4, "logical", 0.6))
+    store_of(path, items, predictions=[replace(said, number=n, value=value, probability=p) for n, value, p in sure])
     return path
 
 

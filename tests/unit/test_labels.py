@@ -18,6 +18,7 @@ from torch_embers.classify.model import About, Classifier, ModelError, of_parts
 from torch_embers.classify.questions import questions
 from torch_embers.classify.text import ItemText
 from torch_embers.taxonomy import Taxonomy
+from unit.test_model import ABOUT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,23 +35,9 @@ def classifier(held_out: dict[str, dict[str, tuple[float, ...]]] | None = None, 
         for name, own in classes.items()
     }
     cut = {"scheme": "consequence", "value": "crash", "confidence": "high", "probability": 0.8, "measured": ()}
-    about = About.model_validate(
-        {
-            "format": models.FORMAT,
-            "name": "made",
-            "embedding": "words@0",
-            "taxonomy": "",
-            "weights_sha256": "",
-            "questions": asked,
-            "cuts": (cut,),
-            "title_terms": (),
-            "words": (),
-            "marks": (),
-            "dim": 1,
-            "held_out": held_out or {},
-            "confusion": {},
-        }
-    )
+    nothing = dict.fromkeys(("title_terms", "words", "marks"), ())
+    told = {"questions": asked, "cuts": (cut,), "dim": 1, "held_out": held_out or {}}
+    about = About.model_validate(ABOUT | nothing | told)
     size, none = sum(map(len, classes.values())), np.zeros(0)
     parts = {"weights": np.zeros((2, size)), "intercepts": np.zeros(size), "title_rarity": none, "word_rarity": none}
     return of_parts(about, parts)

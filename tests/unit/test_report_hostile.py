@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from support import assert_clean_error, run_embers
 from torch_embers.cli import app
 from torch_embers.errors import InputError
 from torch_embers.report import hunt_map, study_files
@@ -34,14 +33,6 @@ def test_a_duckdb_file_of_somebody_else_is_one_line(
     done = CliRunner().invoke(app, [*words.split(), "--database", str(path)])
     assert isinstance(done.exception, InputError)
     assert str(done.exception) == f"{path} holds no tables of embers: name its database, `embers mine` makes a new one"
-
-
-def test_a_database_that_is_missing_or_none_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "none.duckdb").write_text("<script>")
-    for name in ("missing.duckdb", "none.duckdb"):
-        done = run_embers("report", "--database", tmp_path / name, "--out", tmp_path / "site")
-        assert_clean_error(done, 5, name)
-        assert not (tmp_path / "site").exists()
 
 
 def corrupt(path: Path) -> None:

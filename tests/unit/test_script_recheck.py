@@ -10,7 +10,8 @@ import pytest
 
 from helpers.timeline_rows import REPO, add_timeline, crashed, ended, observe, put
 from helpers.verdicts import build_of
-from support import rows
+from support import case_of, rows
+from torch_embers.cases import bank
 from torch_embers.extract.script import Script
 from torch_embers.progress import Silent
 from torch_embers.recheck import notices, reports
@@ -130,11 +131,7 @@ def test_a_status_that_a_script_no_longer_carries_is_taken_back(database: Path, 
 def test_where_a_case_speaks_no_script_does(database: Path, again: Callable[..., Recheck]) -> None:
     ran(database, 5, state="closed", disposition="fixed")
     with Store(database).writer("test") as writer, writer.transaction() as connection:
-        connection.execute(
-            "INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, known_bad, signature, oracle, timeout, "
-            "saved_at) VALUES ('h', 'pt5', 'curated', true, '', '', [], [], [], 'self', 1, now())"
-        )
-        connection.execute("INSERT INTO case_items VALUES ('h', ?, 5, 'same')", [REPO])
+        bank.save(connection, [case_of(issues=[f"{REPO}#5"], relation="same")])
     assert kinds(again({5: [OLD, ended("2.7.1")]})) == []
     assert rows(database, "SELECT versions[-1] FROM timelines") == [("2.6.0",)], "it was not run"
 

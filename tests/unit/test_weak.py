@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.timeline_rows import crashed, ended, put
+from support import case_of
 from torch_embers import resources
+from torch_embers.cases import bank
 from torch_embers.classify.labels import label_model, weak
 from torch_embers.classify.labels.weak import Labeller, WeakLabel
 from torch_embers.classify.labels.weak_table import execution_outcomes
@@ -219,13 +221,6 @@ def test_what_is_shipped_or_has_a_case_gets_no_label_from_its_script(database: P
     put(database, 5, [crashed("2.6.0")], provenance="shipped")
     put(database, 6, [crashed("2.6.0")])
     with Store(database).writer("test") as writer, writer.transaction() as connection:
-        connection.execute(CASE_OF_6)
+        bank.save(connection, [case_of(issues=["pytorch/pytorch#6"], relation="same")])
     with Store(database).read() as connection:
         assert execution_outcomes(connection) == {}
-
-
-CASE_OF_6 = """
-INSERT INTO case_items VALUES ('h', 'pytorch/pytorch', 6, 'same');
-INSERT INTO cases (case_hash, name, origin, current, code, summary, requires, known_bad, signature, oracle, timeout, saved_at)
-VALUES ('h', 'pt6', 'curated', true, '', '', [], [], [], 'self', 1, now());
-"""

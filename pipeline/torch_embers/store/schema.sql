@@ -615,7 +615,7 @@ COMMENT ON COLUMN cases.consequence IS 'Class of data/taxonomy.toml.';
 COMMENT ON COLUMN cases.requires IS 'What it needs: cpu, cuda, mps, memory>=16GiB, torch>=2.1, package:scipy, threads>=2.';
 COMMENT ON COLUMN cases.known_bad IS 'Versions on which it was measured to occur.';
 COMMENT ON COLUMN cases.fixed_in IS 'First measured version without it.';
-COMMENT ON COLUMN cases.signature IS 'The failures that count, one of them is enough (oracles/signature.py).';
+COMMENT ON COLUMN cases.signature IS 'The failures that count, one of them is enough (signature.py).';
 COMMENT ON COLUMN cases.oracle IS 'What decides: self, exception or signal.';
 COMMENT ON COLUMN cases.timeout IS 'Seconds until a run is stopped.';
 COMMENT ON COLUMN cases.saved_at IS 'When the row was written (UTC).';

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import graphql
 import pytest
 
-from mines import QUICK, REPO, mined, rows, stored, transactions
+from mines import QUICK, REPO, mined, stored, transactions
 from servers.dataset import generated_dataset
 from servers.github import Answered, GitHub, filled
 from servers.graph import schema
+from support import rows
 from torch_embers.errors import EmbersError, IncompleteItemsError, RateLimitError, UnknownRepositoryError
 from torch_embers.mine import live, tracker
 from torch_embers.mine.github_api import GitHubApi, Patience

@@ -7,32 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from helpers.gitlog import Mined
-from torch_embers.mine import files
+from helpers.gitlog import mine_lines
 from torch_embers.mine.datasets import comment_texts, shapes, to_rest
-from torch_embers.store.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-REPO = "pytorch/pytorch"
 TABLE_ROW = {"number": "5", "title": "T", "state": "CLOSED", "createdAt": "2024-01-01T00:00:00Z", "labels": "a|b"}
 
 
 @pytest.fixture
 def one(tmp_path: Path) -> Any:
-    def read(record: dict[str, Any]) -> Mined:
-        """The rows of a file with one record."""
-        file, database = tmp_path / "records.jsonl", tmp_path / "e.duckdb"
-        file.write_text(json.dumps(record) + "\n")
-        with (
-            Store(database).writer("test", create=True) as writer,
-            files.records(REPO, file) as reading,
-            writer.transaction() as connection,
-        ):
-            return Mined(database, reading.store(connection))
-
-    return read
+    """The rows of a file with one record."""
+    return lambda record: mine_lines(tmp_path, json.dumps(record).encode())
 
 
 def test_the_shape_mhnurf(one: Any) -> None:
