@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules
 from torch_embers.sandbox.output import harmless
+from torch_embers.sandbox.proof import ESTIMATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -284,11 +285,16 @@ class Worker:
             peak_memory=int(message.get("peak_memory") or 0),
             zygote=server.ident if server else "",
             profile=self.runner.profile,
-            guarantees=self.runner.guarantees,
+            guarantees=self._guarantees(server),
             versions=server.versions if server else {},
             repeated=_line(self.retried),
             memory_counted_by=server.memory_counted_by() if server else "",
         )
+
+    def _guarantees(self, server: _Server | None) -> tuple[str, ...]:
+        """Those that are proven, by the names under which this run keeps them."""
+        by_kernel = server is not None and server.memory_counted_by() == "cgroup"
+        return tuple(ESTIMATED if name == "memory_cap" and not by_kernel else name for name in self.runner.guarantees)
 
     def _current(self) -> Attempt:
         if self.attempt is None:

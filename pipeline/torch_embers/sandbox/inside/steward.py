@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import execute, kernel, landlock, supervisor, zygote
+from . import execute, host_files, kernel, landlock, supervisor, zygote
 
 if TYPE_CHECKING:
     from typing import Any
@@ -70,8 +70,8 @@ def seal(config: Message) -> int:
         # only where ours is wholly visible. Runs get theirs read-only. Terminals are covered for good.
         for path in ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/dev/pts"):
             kernel.uncover(path)
-        for name, most in config["counted"].items():
-            Path("/proc/sys/user", name).write_text(str(most), encoding="ascii")
+        host_files.cover()
+        Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         kernel.bound_buffers(config["limits"]["socket_cost"] // 2)
         kernel.drop_capabilities()
         config["landlock"] = landlock.version()

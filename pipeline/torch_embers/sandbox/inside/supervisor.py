@@ -27,6 +27,11 @@ OWN_TASKS = 4
 READS = 32
 """Reads of a stream between two looks at the caps: a pipe of packets (O_DIRECT), or one whose writers are fast, gives a
 byte at a time, and a run that wrote so kept the supervisor reading for a second, in which it took 3 GB."""
+DESCRIBED_EVERY = 25
+"""Looks between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks, for
+which everybody on the host who locks a file waits meanwhile."""
+DESCRIPTION = 256
+"""Bytes of the kernel for one mapping: 209 were measured with 65,530 of them."""
 SLOW_COUNT = 0.05
 """Seconds that an exact count may take while the run goes on; with 180 forks that shared 180 MB it took 2 to 20 s, in
 which the run took 2 GB more."""
@@ -171,22 +176,31 @@ class Ending:
     def __init__(self, pid: int, told: IO[bytes] | None = None) -> None:
         self.pid, self.told = pid, told
         self.descriptor = kernel.watch_process(pid) if told is None else told.fileno()
+        self.cpu_of_orphans = 0.0
+        """Seconds of processor time of the run's processes that outlived their parent, and have ended."""
 
     def look(self, *, is_readable: bool) -> Message | None:
         """The end, if it has come. Collects every other process that has ended, too (orphans of the run come to us)."""
-        found = None
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                if pid == self.pid and self.told is None:
-                    found = ending_of(status, usage)
+        found = self.collect(os.WNOHANG)
         if self.told is not None and is_readable:
             text = self.told.read()
             if not text:
                 raise OSError("the zygote ended during the run")
             found = json.loads(text.decode())
+        return found
+
+    def collect(self, options: int = 0) -> Message | None:
+        """Collect all children that have ended; the end of the run, if it is one of them."""
+        found = None
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, options)
+                if pid == 0:
+                    break
+                if pid == self.pid and self.told is None:
+                    found = ending_of(status, usage)
+                else:
+                    self.cpu_of_orphans += usage.ru_utime + usage.ru_stime
         return found
 
 
@@ -200,6 +214,7 @@ class Watch:
         self.started = time.monotonic()
         self.waited = 0.0
         self.waits: dict[str, float] = {}
+        self.looks, self.described = 0, 0
         self.base = request["allowance"] if request["mode"] == "exec" else config.get("resident", 0)
         self.ended, self.detail = "", ""
         self.running = True
@@ -261,9 +276,15 @@ class Watch:
             self.stop("timeout", f"after {self.request['timeout']:g} s{load}")
 
     def look_around(self) -> None:
-        """Memory, files and processes of everything in the namespace but us."""
-        if not self.isolated:
-            return
+        """Memory, files and processes of everything in the namespace but us; what cannot be counted is ended."""
+        try:
+            if self.isolated:
+                self.count()
+        except (OSError, ValueError, LookupError) as error:
+            self.stop("memory", f"because its memory cannot be counted ({type(error).__name__}: {error})")
+
+    def count(self) -> None:
+        """Compare what there is with the caps."""
         tasks, memory, files = 0, 0, 0
         pids = processes()
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
@@ -274,12 +295,15 @@ class Watch:
             memory += used
             tasks += threads
             files += files_of(pid)
+        self.looks += 1
+        if self.looks % DESCRIBED_EVERY == 0:
+            self.described = sum(mappings(pid) for pid in pids) * DESCRIPTION
+            if many_locks(self.limits["locks"]):
+                self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         if tasks >= self.limits["processes"] - OWN_TASKS:
             self.stop("processes", f"with {tasks} processes and threads, the cap")
-        elif many_locks(self.limits["locks"]):
-            self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         else:
-            self.check_memory(pids, memory, self.held_by_kernel(files))
+            self.check_memory(pids, memory, self.held_by_kernel(files) + self.described)
 
     def check_memory(self, pids: list[str], memory: int, kernels: int) -> None:
         """Compare with the cap: what the processes hold, and at most what the kernel holds for them."""
@@ -315,6 +339,8 @@ class Watch:
     def describe(self, duration: float, end: Message) -> Message:
         """The reply."""
         self.kill_all()
+        if self.isolated:
+            self.run.collect()
         for stream in self.streams:
             stream.drain(self.limits["output"], self.limits["output"])  # nobody writes any more
         status = end["status"]
@@ -332,7 +358,7 @@ class Watch:
             "stdout": self.streams[0].text(),
             "stderr": self.streams[1].text(),
             "duration": duration,
-            "cpu": end["cpu"],
+            "cpu": end["cpu"] + self.run.cpu_of_orphans,
             "waited": self.waited,
             "peak_memory": end["peak_memory"],
         }
@@ -361,33 +387,40 @@ def wait_of(pid: object) -> float:
         return 0.0  # it has ended meanwhile, or the kernel does not count
 
 
-def memory_of(pid: object) -> tuple[int, int]:
-    """Bytes of anonymous and shared memory and of page tables that process ``pid`` holds, and its threads."""
-    found = {b"RssAnon": 0, b"RssShmem": 0, b"VmPTE": 0, b"Threads": 0}
+def lines_of(pid: object, name: str) -> list[bytes]:
+    """Lines of a file in ``/proc/PID``; none where the process has ended meanwhile.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
     try:
-        with Path(f"/proc/{pid}/status").open("rb") as file:
-            for line in file:
-                name, _, rest = line.partition(b":")
-                if name in found:
-                    found[name] = int(rest.split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0, 0  # it has ended meanwhile
-    return (found[b"RssAnon"] + found[b"RssShmem"] + found[b"VmPTE"]) * 1024, found[b"Threads"]
+        with Path(f"/proc/{pid}/{name}").open("rb") as file:
+            return file.readlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def bytes_in(lines: list[bytes], names: tuple[bytes, ...]) -> int:
+    """The sum of the entries with these names."""
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.partition(b":")[0] in names)
+
+
+def memory_of(pid: object) -> tuple[int, int]:
+    """Bytes of anonymous, shared and swapped memory and of page tables that process ``pid`` holds, and its threads."""
+    lines = lines_of(pid, "status")
+    threads = [int(line.split()[1]) for line in lines if line.startswith(b"Threads:")]
+    return bytes_in(lines, (b"RssAnon", b"RssShmem", b"VmSwap", b"VmPTE")), sum(threads)
 
 
 def shared_out(pid: object) -> int:
     """Like ``memory_of``, with each shared page counted by its share (slower)."""
-    total = 0
-    try:
-        with Path(f"/proc/{pid}/smaps_rollup").open("rb") as file:
-            for line in file:
-                if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
-                    total += int(line.split()[1]) * 1024
-        with Path(f"/proc/{pid}/status").open("rb") as file:
-            total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmPTE:"))
-    except (OSError, ValueError, IndexError):
-        return 0
-    return total
+    shares = bytes_in(lines_of(pid, "smaps_rollup"), (b"Pss_Anon", b"Pss_Shmem", b"SwapPss"))
+    return shares + bytes_in(lines_of(pid, "status"), (b"VmPTE",))
+
+
+def mappings(pid: object) -> int:
+    """How many areas of memory process ``pid`` has."""
+    return len(lines_of(pid, "maps"))
 
 
 def files_of(pid: object) -> int:
@@ -395,26 +428,20 @@ def files_of(pid: object) -> int:
     folder = Path(f"/proc/{pid}/fd")
     try:
         return folder.stat().st_size or sum(1 for _ in folder.iterdir())  # the size is their number since Linux 6.2
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return 0
 
 
 def sockets() -> int:
     """Sockets of the network namespace, those that wait in a message included."""
-    try:
-        first = Path("/proc/self/net/sockstat").read_text(encoding="ascii").split("\n", 1)[0]
-        return int(first.split()[2])
-    except (OSError, ValueError, IndexError):
-        return 0
+    first = Path("/proc/self/net/sockstat").read_text(encoding="ascii").split("\n", 1)[0]
+    return int(first.split()[2])
 
 
 def many_locks(most: int) -> bool:
     """Whether processes of the namespace hold more locks on files than that; reads no further than needed."""
-    try:
-        with Path("/proc/locks").open("rb") as file:
-            return any(place > most for place, _ in enumerate(file, 1))
-    except OSError:
-        return False
+    with Path("/proc/locks").open("rb") as file:
+        return any(place > most for place, _ in enumerate(file, 1))
 
 
 def free_memory() -> int:
