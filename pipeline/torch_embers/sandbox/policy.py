@@ -49,6 +49,9 @@ CAPABILITIES = (
 """What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits,
 changing to the run's user. A run itself has none."""
 
+FINISHING = ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+"""Calls by which a fork of the zygote gives up what is left, these among it."""
+
 COVERED = (0o1777, 0o700, 0o1777)
 """Modes of a run's folders: for temporary files, home, shared memory."""
 
@@ -111,9 +114,11 @@ class SandboxPolicy:
             "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
             "rebinds": [(source, str(target)) for source, target, _ in self.covered()],
             "uid": owner,
-            "seccomp": base64.b64encode(seccomp.program(calls, devices=bool(self.devices))).decode()
-            if use_filter
-            else "",
+            "filters": [
+                base64.b64encode(seccomp.program(calls, devices=bool(self.devices), more=more)).decode()
+                for more in (FINISHING, ())
+                if use_filter
+            ],
             "limits": limits.model_dump(),
             "devices": bool(self.devices),
             "zygote": self.zygote,

@@ -116,7 +116,8 @@ class _Server:
         except BaseException:
             self._leave_group()
             raise
-        self.zygotes = int(sandbox_policy.zygote)
+        self.helpers = 1 + int(sandbox_policy.zygote)
+        """Processes below the steward beside a run: its supervisor, and zygotes."""
         self.ident = secrets.token_hex(4) if sandbox_policy.preload else ""
         self.ready = False
         self.versions: Mapping[str, str] = {}
@@ -224,7 +225,7 @@ class Worker:
                 return self._result({"ended": "sandbox_error", "detail": str(message.get("error"))})
             server.ready, server.versions = True, _texts(message.get("versions"))
             return self._ask(server)
-        server.zygotes = int(message.get("zygotes") or server.zygotes)
+        server.helpers = int(message.get("helpers") or server.helpers)
         if message.get("ended") == "sandbox_error":
             return self._failed(str(message.get("detail")))
         if server.group is not None and server.group.ended_by_memory():
@@ -310,7 +311,7 @@ class Worker:
         found = []
         for server in self.servers.values():
             below = descendants(server.sandbox.first_pid)
-            found += below[server.zygotes :]
+            found += below[server.helpers :]
         return found
 
     def asked(self) -> bool:

@@ -64,13 +64,14 @@ def numbers(machine: str) -> Mapping[str, int | None]:
         return {row["name"]: int(row[machine]) if row[machine] else None for row in csv.DictReader(file)}
 
 
-def program(rules: Seccomp, machine: str | None = None, *, devices: bool = False) -> bytes:
+def program(rules: Seccomp, machine: str | None = None, *, devices: bool = False, more: Iterable[str] = ()) -> bytes:
     """Return the filter of the ``[seccomp]`` table for ``machine`` (default: this one), as ``struct sock_filter[]``.
 
     Args:
         rules: which calls, and which arguments of those that do many things.
         machine: name of an architecture.
         devices: whether the run sees devices of a GPU; their drivers take requests that nobody lists.
+        more: calls that are allowed, too.
 
     Raises:
         KeyError: the machine's call numbers are not known (ask ``supported`` first), or no call has such a name.
@@ -83,7 +84,7 @@ def program(rules: Seccomp, machine: str | None = None, *, devices: bool = False
         Instruction(RETURN, KILL),
         Instruction(LOAD, NUMBER),
     ]
-    allowed = {known[name] for group in rules.allowed for name in group.calls}
+    allowed = {known[name] for group in rules.allowed for name in group.calls} | {known[name] for name in more}
     for entry in rules.checked:
         if devices and entry.free_with_devices:
             allowed |= {known[name] for name in entry.calls}

@@ -1,15 +1,20 @@
-"""The first process of a run's pid namespace: isolates, forks the run, watches it, and tells how it ended."""
+"""The first process of the pid namespace in which runs are made, one at a time: watches each and tells how it ended.
+
+It has the folders of a run mounted anew for each, ends all processes that a run has left, and collects them.
+"""
 
 # ruff: noqa: BLE001 - whatever fails here must end this process alone, and with a reply
 
 from __future__ import annotations
 
+import array
 import base64
 import contextlib
 import json
 import os
 import select
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +22,7 @@ from typing import TYPE_CHECKING
 from . import confine, kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
     Message = dict[str, Any]
@@ -28,8 +34,8 @@ READS = 32
 """Reads of a stream between two looks at the caps: a pipe of packets (O_DIRECT), or one whose writers are fast, gives a
 byte at a time, and a run that wrote so kept the supervisor reading for a second, in which it took 3 GB."""
 DESCRIBED_EVERY = 25
-"""Looks between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks, for
-which everybody on the host who locks a file waits meanwhile."""
+"""Looks between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks,
+while which everybody on the host waits who locks a file."""
 DESCRIPTION = 256
 """Bytes of the kernel for one mapping: 209 were measured with 65,530 of them."""
 SLOW_COUNT = 0.05
@@ -42,84 +48,117 @@ def broken(detail: str) -> Message:
     return {"ended": "sandbox_error", "detail": detail}
 
 
-def finish(writer: int, message: Message) -> NoReturn:
-    """Write the reply and end; as first process of its namespace this ends all others in it."""
-    data = json.dumps(message).encode()
-    while data:
-        data = data[os.write(writer, data) :]
-    os._exit(0)
-
-
-def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[int, int]], place: str) -> NoReturn:
-    """One run from its namespaces to the reply, which goes into ``writer``.
-
-    The ``pipes`` are for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended;
-    ``place`` is the run's folder where it has no namespace of its own.
-    """
+def serve(link: socket.socket, config: Message) -> NoReturn:
+    """Watch runs until the steward goes away. With this process the kernel ends all others in its namespace."""
     try:
         if kernel.LINUX:
             kernel.end_with(config["parent"])
-            if not config["isolate"]:
-                kernel.prctl(kernel.SUBREAPER, 1)
+            kernel.prctl(kernel.SUBREAPER, 1)
         if config["isolate"]:
-            isolate(config)
-        script = write_script(place or confine.FOLDER, request)
-        begin = forked if request["mode"] == "fork" else started
-        run = begin(config, request, pipes, script, place)
-        problem = kernel.read_all(pipes[2][0])
-        if problem:
-            finish(writer, broken(problem.decode(errors="replace")))
-        finish(writer, Watch(config, request, run, pipes[0][0], pipes[1][0]).result())
+            kernel.call("unshare", kernel.NEW_MOUNTS)
+            kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+            make_folders(config)
+        send(link, {"ended": ""})
+        while True:
+            request, descriptors = receive(link)
+            if request is None:
+                os._exit(0)
+            send(link, supervise(config, request, descriptors))
     except Exception as error:
-        finish(writer, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+        with contextlib.suppress(OSError):
+            send(link, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+    os._exit(1)
 
 
-def forked(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
-    """Let the zygote's child, which waits for its request, run the script."""
-    del config, place
-    out, err, problem, go, ending = pipes
-    for number in (out[1], err[1], problem[1], go[0], ending[1]):
+def send(link: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+    """Send one message behind its length, with descriptors, which arrive with its first byte."""
+    body = json.dumps(message).encode()
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    link.sendmsg([len(body).to_bytes(8, "big")], rights)
+    link.sendall(body)
+
+
+def receive(link: socket.socket) -> tuple[Message | None, list[int]]:
+    """The next message with its descriptors; None when nobody sends any more."""
+    head, rights, _, _ = link.recvmsg(8, socket.CMSG_SPACE(8 * array.array("i").itemsize))
+    numbers = array.array("i")
+    for _, _, data in rights:
+        numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    parts, left = [], int.from_bytes(head, "big") if len(head) == 8 else 0
+    while left:
+        parts.append(link.recv(min(left, 1 << 20)))
+        left -= len(parts[-1])
+        if not parts[-1]:
+            return None, []
+    return json.loads(b"".join(parts).decode()) if parts else None, list(numbers)
+
+
+def supervise(config: Message, request: Message, descriptors: list[int]) -> Message:
+    """One run, from its view of processes to the reply.
+
+    The ``descriptors`` are our ends of those for stdout, stderr, what goes wrong before the script starts, the request,
+    and how the run ended; for a fresh process then its own ends of the first three.
+    """
+    out, err, problem, go, ending = descriptors[:5]
+    config.update(request.pop("sizes"))
+    if config["isolate"]:
+        kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
+    script = write_script(request["place"] or confine.FOLDER, request)
+    if request["mode"] == "fork":
+        run = forked(config, request, script, go, ending)
+    else:
+        os.close(go)
+        run = started(config, request, script, descriptors[5:])
+    text = kernel.read_all(problem)
+    reply = broken(text.decode(errors="replace")) if text else Watch(config, request, run, out, err).result()
+    run.close()
+    for number in (out, err, ending):
         os.close(number)
-    text = json.dumps({**request, "code": "", "script": script}).encode()
-    while text:
-        text = text[os.write(go[1], text) :]
-    os.close(go[1])
-    file = os.fdopen(ending[0], "rb", buffering=0)
-    pid = file.readline()
+    if config["isolate"]:
+        kernel.uncover("/proc")
+        make_folders(config)
+    return reply
+
+
+def forked(config: Message, request: Message, script: str, go: int, ending: int) -> Ending:
+    """Let the zygote's child, which waits for its request, run the script."""
+    told = os.fdopen(ending, "rb", buffering=0, closefd=False)
+    pid = told.readline()
     if not pid:
         raise OSError("the zygote is gone")
-    return Ending(int(pid), file)
+    if config["isolate"]:
+        confine.show_read_only()
+        if config["group"] >= 0:
+            os.write(config["group"], processes()[0].encode())
+    text = json.dumps({**request, "code": "", "script": script}).encode()
+    while text:
+        text = text[os.write(go, text) :]
+    os.close(go)
+    return Ending(int(pid), told)
 
 
-def started(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
+def started(config: Message, request: Message, script: str, ends: list[int]) -> Ending:
     """Run the script in a fresh interpreter."""
     config["parent"] = os.getpid()
     pid = os.fork()
-    ends = (pipes[0][1], pipes[1][1], pipes[2][1])
     if not pid:
-        confine.confine(config, request, ends, script, place)
+        confine.confine(config, request, (ends[0], ends[1], ends[2]), script, request["place"])
         os._exit(1)  # not reached: confine becomes the interpreter
     for number in ends:
         os.close(number)
     return Ending(pid)
 
 
-def isolate(config: Message) -> None:
-    """Give this process its own mounts and System V objects: empty /tmp, home and /dev/shm, and its own /proc."""
-    kernel.call("unshare", kernel.NEW_IPC)
-    make_folders(config)
-    kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
-
-
 def make_folders(config: Message) -> None:
-    """Mount the folders that may be written, empty, for this process and its children alone."""
-    kernel.call("unshare", kernel.NEW_MOUNTS)
-    kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+    """Mount the folders that may be written, empty, in place of those of the run before; and number processes anew."""
     for path, options in config["covers"]:
+        kernel.uncover(path)
         kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SUID | kernel.NO_DEVICES, options)
     for source, target in config["rebinds"]:
         Path(target).mkdir(parents=True, exist_ok=True)
         kernel.mount(source, target, None, kernel.BIND | kernel.RECURSIVE)
+    with contextlib.suppress(OSError):  # a kernel without it counts on
+        kernel.write_file("/proc/sys/kernel/ns_last_pid", b"1")
 
 
 def write_script(folder: str, request: Message) -> str:
@@ -188,6 +227,11 @@ class Ending:
                 raise OSError("the zygote ended during the run")
             found = json.loads(text.decode())
         return found
+
+    def close(self) -> None:
+        """Watch it no more."""
+        if self.told is None and self.descriptor >= 0:
+            os.close(self.descriptor)
 
     def collect(self, options: int = 0) -> Message | None:
         """Collect all children that have ended; the end of the run, if it is one of them."""
@@ -297,7 +341,7 @@ class Watch:
             files += files_of(pid)
         self.looks += 1
         if self.looks % DESCRIBED_EVERY == 0:
-            self.described = sum(mappings(pid) for pid in pids) * DESCRIPTION
+            self.described = self.held_for_mappings(pids)
             if many_locks(self.limits["locks"]):
                 self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         if tasks >= self.limits["processes"] - OWN_TASKS:
@@ -307,10 +351,10 @@ class Watch:
 
     def check_memory(self, pids: list[str], memory: int, kernels: int) -> None:
         """Compare with the cap: what the processes hold, and at most what the kernel holds for them."""
-        cap = self.request["memory"]
-        if cap and memory + kernels - self.base > cap:
+        cap, kernels = self.request["memory"], kernels - self.base
+        if cap and memory + kernels > cap:
             # forks share pages with their parent: count again, exactly and slowly
-            exact = self.count_exactly(pids) + kernels - self.base
+            exact = kernels if kernels > cap else self.count_exactly(pids) + kernels
             if exact > cap:
                 self.stop("memory", f"with {size(exact)} of memory in all (cap {size(cap)})")
         if cap and (free := free_memory()) < self.limits["reserve"]:
@@ -329,6 +373,15 @@ class Watch:
         total = sum(shared_out(pid) for pid in processes())
         os.kill(-1, signal.SIGCONT)
         return total
+
+    def held_for_mappings(self, pids: list[str]) -> int:
+        """What the kernel holds for areas of memory; no further than the cap, because many take long to count."""
+        held = 0
+        for pid in pids:
+            held += mappings(pid) * DESCRIPTION
+            if held > self.request["memory"] + self.base:
+                break
+        return held
 
     def held_by_kernel(self, files: int) -> int:
         """What the kernel may hold at most for so many open files, and for the sockets of the namespace."""
@@ -420,7 +473,11 @@ def shared_out(pid: object) -> int:
 
 def mappings(pid: object) -> int:
     """How many areas of memory process ``pid`` has."""
-    return len(lines_of(pid, "maps"))
+    try:
+        with Path(f"/proc/{pid}/maps").open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def files_of(pid: object) -> int:
