@@ -487,6 +487,10 @@ def files_of(pid: object) -> int:
         return folder.stat().st_size or sum(1 for _ in folder.iterdir())  # the size is their number since Linux 6.2
     except (FileNotFoundError, ProcessLookupError):
         return 0
+    except PermissionError:  # of one that is ending, which has no memory any more, nobody may list them
+        if bytes_in(lines_of(pid, "status"), (b"VmSize",)):
+            raise
+        return 0
 
 
 def sockets() -> int:
