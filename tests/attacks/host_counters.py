@@ -1,4 +1,4 @@
-"""Use up what the kernel counts for the user of the host: timers, watches, message queues, key rings.
+"""Use up what the kernel counts for the user of the host: timers.
 
 Ends: exited 0.
 """
@@ -16,8 +16,3 @@ while count < 5000 and LIBC.syscall(TIMER, 1, None, ctypes.byref(timer)) == 0:
     count += 1
 if count > 300:
     sys.exit(f"{count} timers")
-count = 0
-while count < 200 and LIBC.inotify_init1(0) >= 0:
-    count += 1
-if count > 40:
-    sys.exit(f"{count} instances of inotify")

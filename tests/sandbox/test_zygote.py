@@ -289,6 +289,66 @@ print(sorted(path.name for path in project.iterdir()), sorted(path.name for path
         assert result.stdout == f"{['bin', 'lib', *links, 'pyvenv.cfg']} {[version]}\n", result
 
 
+MODULE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+status = dict(line.split(":", 1) for line in open("/proc/self/status") if ":" in line)
+found = [name for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb") if int(status[name], 16)]
+found += [] if status["NoNewPrivs"].strip() == "1" and status["Seccomp"].strip() == "2" else ["rights"]
+calls = {
+    "mount": (None, b"/usr", None, 4096 | 32, None),  # writable
+    "unshare": (0x10000000,),
+    "setns": (os.open("/proc/self/ns/mnt", os.O_RDONLY), 0),
+    "umount2": (b"/usr", 2),
+    "inotify_init1": (0,),
+}
+found += [name for name, arguments in calls.items() if getattr(libc, name)(*arguments) >= 0]
+for path in ("/usr/left", "/proc/1/environ", "/proc/sys/user/max_user_namespaces"):
+    try:
+        open(path, "r+").close()
+    except OSError:
+        continue
+    found.append(path)
+"""
+
+
+@needs_bubblewrap
+def test_a_build_is_imported_without_rights_and_held_to_the_listed_calls(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "--symlinks", str(tmp_path / "env")], check=True)
+    tmp_path.chmod(0o755)
+    [packages] = (tmp_path / "env").glob("lib/python3*/site-packages")
+    (packages / "hostile.py").write_text(MODULE, encoding="ascii")
+    with Runner(tmp_path / "env/bin/python", "hostile", doctor.prove(), preload=("hostile",)) as runner:
+        for _ in range(2):
+            assert one(runner, "import hostile; print(hostile.found)").stdout == "[]\n"
+
+
+@needs_bubblewrap
+def test_time_of_processes_that_outlive_their_parent_counts(runner: Runner) -> None:
+    code = """
+import os, time
+def spin(seconds):
+    while time.process_time() < seconds: pass
+if os.fork() == 0:
+    if os.fork() == 0:
+        spin(0.4)
+    os._exit(0)
+os.wait()
+time.sleep(0.1)
+while os.path.exists("/proc/4"): time.sleep(0.01)
+"""
+    for fresh in (False, True):
+        result = one(runner, code, fresh=fresh)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.cpu > 0.35
+
+
+@needs_bubblewrap
+def test_processes_have_the_same_numbers_in_each_run(runner: Runner) -> None:
+    code = "import os; pid = os.fork() or os._exit(0); os.wait(); print(os.getpid(), pid)"
+    assert {one(runner, code, fresh=fresh).stdout for fresh in (False, True, False)} == {"2 3\n"}
+
+
 @needs_bubblewrap
 def test_the_script_cannot_import_the_zygote(runner: Runner) -> None:
     result = one(runner, "import sys\nassert not [n for n in sys.modules if n.startswith('inside')]\nimport inside")

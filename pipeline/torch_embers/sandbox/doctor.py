@@ -7,6 +7,7 @@ The proof is kept until the machine boots anew or bubblewrap, the kernel, the us
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -78,6 +79,7 @@ class Bait:
     abstract: str
     path: str
     secrets: tuple[str, ...]
+    locked: tuple[str, ...]
     value: str
 
 
@@ -104,7 +106,7 @@ def report(proof: Proof) -> list[str]:
 
     Guarantees that are missing for the same reason share a line.
     """
-    lines = [proof.host, *walls(proof), *(f"held    {name}" for name in proof.held)]
+    lines = [proof.host, *walls(proof), *(f"{_held(proof, name)} {name}" for name in proof.held)]
     by_reason: dict[str, list[str]] = {}
     for name, why in proof.missing.items():
         by_reason.setdefault(why, []).append(name)
@@ -119,6 +121,10 @@ def report(proof: Proof) -> list[str]:
     return lines
 
 
+def _held(proof: Proof, name: str) -> str:
+    return "held, estimated" if proof.is_estimated(name) else "held   "
+
+
 def as_table(proof: Proof) -> dict[str, Any]:
     """The proof as plain data, for `embers doctor --json`."""
     return {
@@ -131,7 +137,8 @@ def as_table(proof: Proof) -> dict[str, Any]:
         "cgroup": proof.cgroup or None,
         "cgroup_reason": proof.cgroup_reason or None,
         "guarantees": [
-            {"name": name, "held": not why, "reason": why or None} for name, why in proof.guarantees.items()
+            {"name": name, "held": not why, "estimated": not why and proof.is_estimated(name), "reason": why or None}
+            for name, why in proof.guarantees.items()
         ],
         "hints": [] if proof.complete else hints(),
     }
@@ -211,6 +218,7 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("private_home", "home", bait.secrets),
         Probe("clean_environment", "environment", (bait.value, *allowed)),
         Probe("read_only_build", "build"),
+        Probe("read_only_build", "locked", bait.locked),
         *([Probe("read_only_build", "fence")] if landlock.version() else []),
         Probe("private_tmp", "leave"),
         Probe("private_tmp", "found", (disk,)),
@@ -219,12 +227,13 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("own_pid_namespace", "disturb"),
         Probe("no_user_namespaces", "namespaces"),
         Probe("memory_cap", "data", (str(MEMORY + (2 << 30)),)),
-        Probe("memory_cap", "shared", (str(4 * MEMORY),), ("memory",), None),
+        Probe("memory_cap", "shared"),
         Probe("memory_cap", "many", (str(MEMORY),), ("memory",), None),
         Probe("memory_cap", "kernels"),
         Probe("memory_cap", "buffers", (str(4 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "tables", (str(2 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "locks", (str(limits.locks),), ("memory",), None),
+        Probe("memory_cap", "mappings", (str(2 * MEMORY),), ("memory",), None, 60.0),
         Probe("memory_cap", "watchers", (str(MEMORY),), ("memory",), None),
         Probe("process_cap", "counters"),
         Probe("process_cap", "bomb", (cap,), ("exited", "processes"), memory=8 * MEMORY),
@@ -315,7 +324,19 @@ def _bait() -> Iterator[Bait]:
         stack.enter_context(_listening("\0embers-" + value))
         stack.enter_context(_listening(str(folder / "socket")))
         with _variable("EMBERS_BAIT", value):
-            yield Bait(tcp.getsockname()[1], "embers-" + value, str(folder / "socket"), tuple(map(str, places)), value)
+            names = ("embers-" + value, str(folder / "socket"), tuple(map(str, places)), _locked(stack))
+            yield Bait(tcp.getsockname()[1], *names, value)
+
+
+def _locked(stack: contextlib.ExitStack) -> tuple[str, ...]:
+    """Lock files and folders that a run sees, too."""
+    places = ("/usr", "/usr/bin/env", sys.base_prefix + "/lib", os.__file__, "/etc/ld.so.cache")
+    found = tuple(path for path in places if os.access(path, os.R_OK))
+    for path in found:
+        number = os.open(path, os.O_RDONLY)
+        stack.callback(os.close, number)
+        fcntl.flock(number, fcntl.LOCK_SH)
+    return found
 
 
 @contextlib.contextmanager

@@ -49,6 +49,9 @@ CAPABILITIES = (
 """What the steward, the zygote and the supervisors keep, in their own user namespace: mounts, a loopback, limits,
 changing to the run's user. A run itself has none."""
 
+FINISHING = ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self")
+"""Calls by which a fork of the zygote gives up what is left, these among it."""
+
 COVERED = (0o1777, 0o700, 0o1777)
 """Modes of a run's folders: for temporary files, home, shared memory."""
 
@@ -89,6 +92,12 @@ class SandboxPolicy:
         folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()} | whole
         return tuple(sorted(folders.items(), key=lambda found: len(found[0].parts)))
 
+    @property
+    def devices(self) -> list[Path]:
+        """Devices of a GPU, for reviewed scripts alone."""
+        patterns = sandbox_rules.load().binds.devices if self.profile == REVIEWED else ()
+        return [path for pattern in patterns for path in sorted(Path("/").glob(pattern.lstrip("/")))]
+
     def covered(self) -> list[tuple[str, Path, tuple[str, ...]]]:
         """Bound folders that a private folder of the run would hide, with the place of their second mount."""
         hidden = [found for found in self.bound if any(is_below(found[0], Path(cover)) for cover, _ in self.covers)]
@@ -99,16 +108,19 @@ class SandboxPolicy:
         limits = sandbox_rules.load().limits
         owner = RUN_ID if self.own_id else 0
         options = f"size={limits.disk},nr_inodes={limits.inodes},uid={owner},gid={owner}"
-        use_filter = sys.platform.startswith("linux") and seccomp.supported()
+        use_filter, calls = sys.platform.startswith("linux") and seccomp.supported(), sandbox_rules.load().seccomp
         return {
             "isolate": self.isolate,
             "covers": [(path, f"{options},mode={mode:o}") for path, mode in self.covers],
             "rebinds": [(source, str(target)) for source, target, _ in self.covered()],
             "uid": owner,
-            "seccomp": base64.b64encode(seccomp.program(sandbox_rules.load().seccomp)).decode() if use_filter else "",
+            "filters": [
+                base64.b64encode(seccomp.program(calls, devices=bool(self.devices), more=more)).decode()
+                for more in (FINISHING, ())
+                if use_filter
+            ],
             "limits": limits.model_dump(),
-            "counted": {"max_user_namespaces": 0, "max_inotify_instances": 32, "max_inotify_watches": limits.watches},
-            "devices": self.profile == REVIEWED,
+            "devices": bool(self.devices),
             "zygote": self.zygote,
             "preload": list(self.preload),
             "scratch": self.scratch,
@@ -148,9 +160,12 @@ def bubblewrap_command(
     places = [target / part for _, target, part in bound]
     words += _folders([*map(Path, files), *optional, *places, *(Path(path, "x") for path, _ in policy.covers)])
     words += _system_binds()
-    words += ["--proc", "/proc", "--dev", "/dev"]
-    if policy.profile == REVIEWED:
-        words += _device_binds()
+    # Shared memory that is mapped of /dev/zero counts for no process; /dev/full reads the same and cannot be mapped.
+    words += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"]
+    for device in policy.devices:
+        words += ["--dev-bind", str(device), str(device)]
+    for path in sandbox_rules.load().binds.device_binds if policy.devices else ():
+        words += ["--ro-bind-try", path, path]
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
     for folder, target, part in bound:
         if part and (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
@@ -201,17 +216,6 @@ def _system_binds() -> list[str]:
         elif link.is_dir():
             words += ["--ro-bind", str(link), str(link)]
     for path in binds.optional:
-        words += ["--ro-bind-try", path, path]
-    return words
-
-
-def _device_binds() -> list[str]:
-    binds = sandbox_rules.load().binds
-    devices = [path for pattern in binds.devices for path in sorted(Path("/").glob(pattern.lstrip("/")))]
-    words = []
-    for device in devices:
-        words += ["--dev-bind", str(device), str(device)]
-    for path in binds.device_binds if devices else ():
         words += ["--ro-bind-try", path, path]
     return words
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.mmap.restype = ctypes.c_void_p
 NEW_USER, SIBLING = 0x10000000, 0x8000
 
 
@@ -115,7 +116,7 @@ def keys() -> None:
     add, request, control = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[os.uname().machine]
     must_be_denied("a key", syscall_with(add, b"user", b"probe", b"value", 5, -4))
     must_be_denied("the key ring of the user", syscall_with(control, 0, -4, 1))
-    if syscall_with(request, b"user", b"probe", None, 0) >= 0 or ctypes.get_errno() != errno.EPERM:
+    if syscall_with(request, b"user", b"probe", None, 0) >= 0 or ctypes.get_errno() != errno.ENOSYS:
         fail("a search for keys")  # the kernel says ENOKEY where there is none
 
 
@@ -144,6 +145,18 @@ def build() -> None:
         refused(f"a file in {folder}", (folder / ".embers-probe").touch)
         refused(f"new rights of {folder}", folder.chmod, 0o777)
     refused("a change of the interpreter", Path(sys.executable).resolve().open, "ab")
+    for device in ("null", "zero", "full", "random", "urandom", "tty"):
+        refused(f"a time of {device}", os.utime, f"/dev/{device}")
+
+
+def locked(*paths: str) -> None:
+    """Find locks that the host holds on files that this run sees: it would wait for those of the run, too."""
+    for path in paths:
+        number = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fail(f"a lock on {path} of the host")
 
 
 def fence() -> None:
@@ -232,8 +245,7 @@ def counters() -> None:
     number = {"x86_64": 222, "aarch64": 107}[os.uname().machine]
     if all(syscall_with(number, 1, None, ctypes.byref(timer)) == 0 for _ in range(1000)):
         fail("1000 timers")
-    if all(LIBC.inotify_init1(0) >= 0 for _ in range(64)):
-        fail("64 instances of inotify")
+    must_be_denied("inotify", LIBC.inotify_init1(0))
     number = {"x86_64": 206, "aarch64": 0}[os.uname().machine]
     must_be_denied(
         "requests that are counted for the machine", syscall_with(number, 100, ctypes.byref(ctypes.c_long()))
@@ -272,15 +284,24 @@ def data(size: str) -> None:
     fail(f"{size} bytes of data")
 
 
-def shared(size: str) -> None:
-    """Take shared memory, which the cap for data does not count; the driver looks for the end by memory."""
+def shared() -> None:
+    """Take shared memory, which the cap for data does not count, or huge pages, which no process counts."""
     if hasattr(os, "memfd_create"):
         refused("memory in a file without a name", os.memfd_create, "probe")
     must_be_denied("System V memory", int(LIBC.shmget(0, ctypes.c_size_t(1 << 20), 0o1666)))
-    area = mmap.mmap(-1, int(size))
-    for place in range(0, int(size), 4096):
-        area[place] = 1
-    time.sleep(5)
+    huge = 0x40000
+    for flags in (mmap.MAP_SHARED, mmap.MAP_SHARED | huge, mmap.MAP_PRIVATE | huge):
+        refused(
+            f"memory with flags {flags:#x}",
+            mmap.mmap,
+            -1,
+            4096 if flags < huge else 2 << 20,
+            flags | mmap.MAP_ANONYMOUS,
+        )
+    with Path("/dev/zero").open("r+b", buffering=0) as file:
+        refused("shared memory of /dev/zero", mmap.mmap, file.fileno(), 4096)
+    for place in PLACES:
+        refused(f"attributes of files in {place}", os.setxattr, place, "user.probe", b"x")
 
 
 def kernels() -> None:
@@ -327,7 +348,6 @@ def buffers(size: str) -> None:
 
 def tables(size: str) -> None:
     """Make page tables of mappings that hold nothing; the driver looks for the end by memory."""
-    LIBC.mmap.restype = ctypes.c_void_p
     step = 2 << 20
     for _ in range(int(size) // 4096 // 1000 + 1):
         length = ctypes.c_size_t(1000 * step)
@@ -336,6 +356,17 @@ def tables(size: str) -> None:
         for place in range(start, start + 1000 * step, step):
             ctypes.string_at(place, 1)
     time.sleep(5)
+
+
+def mappings(size: str) -> None:
+    """Make as many mappings as there may be, which hold nothing; the driver looks for the end by memory."""
+    start = LIBC.mmap(None, ctypes.c_size_t(60000 * 4096), 0, 0x4022, -1, 0)
+    for place in range(0, 60000, 2):
+        LIBC.mprotect(ctypes.c_void_p(start + place * 4096), ctypes.c_size_t(4096), mmap.PROT_READ)
+    for _ in range(min(64, int(size) // (60000 * 256))):
+        if os.fork() == 0:
+            break
+    time.sleep(50)
 
 
 def locks(most: str) -> None:

@@ -28,6 +28,10 @@ GUARANTEES = (
 """All of them, in the order of reports."""
 
 
+ESTIMATED = "memory_cap (estimated)"
+"""What runs say of the memory cap where no control group counts, but the supervisor, which looks 50 times a second."""
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What holds on this host: guarantee -> empty, or why not."""
@@ -46,6 +50,10 @@ class Proof:
     def held(self) -> tuple[str, ...]:
         """The guarantees that hold."""
         return tuple(name for name, why in self.guarantees.items() if not why)
+
+    def is_estimated(self, name: str) -> bool:
+        """Whether a guarantee that holds is kept by an estimate."""
+        return name == "memory_cap" and not self.cgroup
 
     @property
     def missing(self) -> dict[str, str]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules
 from torch_embers.sandbox.output import harmless
+from torch_embers.sandbox.proof import ESTIMATED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,8 @@ class _Server:
         except BaseException:
             self._leave_group()
             raise
-        self.zygotes = int(sandbox_policy.zygote)
+        self.helpers = 1 + int(sandbox_policy.zygote)
+        """Processes below the steward beside a run: its supervisor, and zygotes."""
         self.ident = secrets.token_hex(4) if sandbox_policy.preload else ""
         self.ready = False
         self.versions: Mapping[str, str] = {}
@@ -223,7 +225,7 @@ class Worker:
                 return self._result({"ended": "sandbox_error", "detail": str(message.get("error"))})
             server.ready, server.versions = True, _texts(message.get("versions"))
             return self._ask(server)
-        server.zygotes = int(message.get("zygotes") or server.zygotes)
+        server.helpers = int(message.get("helpers") or server.helpers)
         if message.get("ended") == "sandbox_error":
             return self._failed(str(message.get("detail")))
         if server.group is not None and server.group.ended_by_memory():
@@ -284,11 +286,16 @@ class Worker:
             peak_memory=int(message.get("peak_memory") or 0),
             zygote=server.ident if server else "",
             profile=self.runner.profile,
-            guarantees=self.runner.guarantees,
+            guarantees=self._guarantees(server),
             versions=server.versions if server else {},
             repeated=_line(self.retried),
             memory_counted_by=server.memory_counted_by() if server else "",
         )
+
+    def _guarantees(self, server: _Server | None) -> tuple[str, ...]:
+        """Those that are proven, by the names under which this run keeps them."""
+        by_kernel = server is not None and server.memory_counted_by() == "cgroup"
+        return tuple(ESTIMATED if name == "memory_cap" and not by_kernel else name for name in self.runner.guarantees)
 
     def _current(self) -> Attempt:
         if self.attempt is None:
@@ -304,7 +311,7 @@ class Worker:
         found = []
         for server in self.servers.values():
             below = descendants(server.sandbox.first_pid)
-            found += below[server.zygotes :]
+            found += below[server.helpers :]
         return found
 
     def asked(self) -> bool:

@@ -1,4 +1,4 @@
-"""``data/sandbox.toml``: what a sandboxed run may use, and which system calls it may not make."""
+"""``data/sandbox.toml``: what a sandboxed run may use, and which system calls it may make."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class SandboxLimits(Entry):
     locks: int
     free_sockets: int
     signals: int
-    watches: int
     reserve: int
     tick: float
     patience: float
@@ -53,24 +52,44 @@ class Binds(Entry):
     device_binds: tuple[str, ...]
 
 
-class Seccomp(Entry):
-    """System calls by their numbers on x86_64 and aarch64 (-1 where there is none), and checked arguments."""
+class AllowedCalls(Entry):
+    """System calls that a run may make, whatever their arguments."""
 
-    families: tuple[int, ...]
-    protocols: tuple[int, ...]
-    netlink: tuple[int, ...]
-    ioctls: tuple[int, ...]
-    passed_over: tuple[int, ...]
-    socket_options: tuple[int, ...]
-    pairs: tuple[int, ...]
-    personalities: tuple[int, ...]
-    namespaces: int
-    siblings: int
-    process_options: tuple[int, ...]
-    about_process: dict[str, tuple[int, int, int]]
-    about_user: dict[str, tuple[int, int, int]]
-    denied: dict[str, tuple[int, int]]
-    missing: dict[str, tuple[int, int]]
+    reason: str
+    calls: tuple[str, ...]
+
+
+class RefusedCalls(AllowedCalls):
+    """Calls that answer with another error than those that are not listed; ``error`` is its name in ``errno``."""
+
+    error: str
+
+
+class Condition(Entry):
+    """What an argument, without the bits that ``mask`` leaves out, must be: one of some values, or none of others."""
+
+    argument: int
+    mask: int = 0xFFFFFFFF
+    among: tuple[int, ...] = ()
+    without: tuple[int, ...] = ()
+
+
+class Checked(RefusedCalls):
+    """Calls that are allowed in some ways, each a list of conditions that hold together."""
+
+    ways: tuple[tuple[Condition, ...], ...]
+    passed_over: tuple[tuple[Condition, ...], ...] = ()
+    """Ways in which the call does nothing and answers that it was done."""
+    free_with_devices: bool = False
+    """Whether every way is allowed where the run sees devices of a GPU."""
+
+
+class Seccomp(Entry):
+    """The system calls of a run; those that are not named do not exist for it."""
+
+    allowed: tuple[AllowedCalls, ...]
+    checked: tuple[Checked, ...]
+    refused: tuple[RefusedCalls, ...]
 
 
 class Preload(Entry):

@@ -27,8 +27,6 @@ def confine(config: Message, request: Message, ends: tuple[int, int, int], scrip
     """
     report = ends[2]
     try:
-        if config["group"] >= 0:
-            os.write(config["group"], b"0")
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(ends[0], 1)
         os.dup2(ends[1], 2)
@@ -36,9 +34,12 @@ def confine(config: Message, request: Message, ends: tuple[int, int, int], scrip
         limit(config, request)
         prepare_environment(request, place)
         os.umask(0o022)
-        os.chdir(place or FOLDER)
         if kernel.LINUX:
-            drop_rights(config)
+            if request["mode"] == "exec":
+                enter_run(config)
+                drop_rights(config)
+            finish(config)
+        os.chdir(place or FOLDER)
         if report != 3:
             os.dup2(report, 3)
             report = 3
@@ -93,22 +94,44 @@ def prepare_environment(request: Message, place: str) -> None:
     os.environ.update(request["environment"])
 
 
-def drop_rights(config: Message) -> None:
-    """No identity of value, no capability, no way to gain one, no call that the filter denies."""
+def enter_run(config: Message) -> None:
+    """Join the run's control group, and let its view of processes be only read; for a child of the supervisor."""
+    if config["group"] >= 0:
+        os.write(config["group"], b"0")
     if config["isolate"]:
-        # where the host runs out of memory, the run goes first
-        kernel.write_file("/proc/self/oom_score_adj", b"1000")
-        flags = kernel.READ_ONLY | kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
-        kernel.mount(None, "/proc", None, kernel.REMOUNT | kernel.BIND | flags)
+        expendable()
+        show_read_only()
+
+
+def expendable() -> None:
+    """Let this process and its children go first where the host runs out of memory."""
+    kernel.write_file("/proc/self/oom_score_adj", b"1000")
+
+
+def show_read_only() -> None:
+    """Let nothing in ``/proc`` be changed any more."""
+    flags = kernel.READ_ONLY | kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE
+    kernel.mount(None, "/proc", None, kernel.REMOUNT | kernel.BIND | flags)
+
+
+def drop_rights(config: Message) -> None:
+    """No identity of value, no capability, no way to gain one, no call that is not listed: code of a build may run."""
+    if config["isolate"]:
         if config["uid"]:
             os.setgroups([])
             os.setresgid(config["uid"], config["uid"], config["uid"])
             os.setresuid(config["uid"], config["uid"], config["uid"])
         kernel.clear_capabilities()
-    kernel.end_with(config["parent"])
     kernel.prctl(kernel.NO_NEW_PRIVILEGES, 1)
+    kernel.prctl(kernel.DUMPABLE, 1)  # it was lost with the steward's; a process may read its own /proc/self
+    if config["filters"]:
+        kernel.install_filter(config["filters"][0])
+
+
+def finish(config: Message) -> None:
+    """What concerns one run: its end with its parent, its folders, and that it makes no further rules of its own."""
+    kernel.end_with(config["parent"])
     if config["isolate"]:
         landlock.restrict(config)
-    kernel.prctl(kernel.DUMPABLE, 1)  # it was lost with the zygote's; a script may read its own /proc/self
-    if config["seccomp"]:
-        kernel.install_filter(config["filter"])
+    if config["filters"]:
+        kernel.install_filter(config["filters"][1])

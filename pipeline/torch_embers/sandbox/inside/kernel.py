@@ -15,15 +15,16 @@ from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
 
-NEW_MOUNTS, NEW_IPC, NEW_PIDS, NEW_NETWORK = 0x00020000, 0x08000000, 0x20000000, 0x40000000
+NEW_MOUNTS, NEW_PIDS, NEW_NETWORK = 0x00020000, 0x20000000, 0x40000000
 READ_ONLY, NO_SUID, NO_DEVICES, NO_EXECUTE, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 DETACH = 2
 
-PARENT_DEATH_SIGNAL, DUMPABLE, SECCOMP, DROP_BOUND, SUBREAPER, NO_NEW_PRIVILEGES, AMBIENT = 1, 4, 22, 24, 36, 38, 47
+PARENT_DEATH_SIGNAL, DUMPABLE, DROP_BOUND, SUBREAPER, NO_NEW_PRIVILEGES, AMBIENT = 1, 4, 24, 36, 38, 47
 CLEAR_ALL = 4  # of AMBIENT
-FILTER = 2  # of SECCOMP
 
 CAPSET = {"x86_64": 126, "aarch64": 91}
+SECCOMP = {"x86_64": 317, "aarch64": 277}
+SET_FILTER = 1
 PIDFD_OPEN = 434
 HUGE_PAGE, COLLAPSE = 2 << 20, 25
 CAPABILITY_VERSION = 0x20080522
@@ -186,4 +187,4 @@ def clear_capabilities() -> None:
 def install_filter(program: bytes) -> None:
     """Load a seccomp filter (``struct sock_filter[]``) for this process and all that it starts."""
     holder = FilterProgram(len(program) // 8, program)
-    call("prctl", SECCOMP, ctypes.c_ulong(FILTER), ctypes.byref(holder), ctypes.c_ulong(0), ctypes.c_ulong(0))
+    call("syscall", SECCOMP[platform.machine()], SET_FILTER, 0, ctypes.byref(holder))

@@ -1,8 +1,8 @@
-"""First process of a sandbox: takes requests, and starts a supervisor for each. It never imports what a build brings.
+"""First process of a sandbox: takes requests, which a supervisor and zygotes carry out. It imports no build.
 
 Messages on the socket to the driver are JSON behind a length of four bytes; the first is the configuration (see
-``policy.SandboxPolicy.configuration``), each further one a run (``sandbox/runner.py``). The steward is small, so that a
-supervisor is a cheap fork, and it ends with its driver at any time, also while the zygote still imports.
+``policy.SandboxPolicy.configuration``), each further one a run (``sandbox/runner.py``). It ends with its driver at any
+time, also while a zygote still imports.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import execute, kernel, landlock, supervisor, zygote
+from . import execute, host_files, kernel, landlock, supervisor, zygote
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     Message = dict[str, Any]
@@ -62,7 +63,7 @@ def seal(config: Message) -> int:
     # The kernel spares the first process of a namespace from signals of the others, but for those that it handles.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.environ.pop("PWD", None)  # bubblewrap's
-    config["filter"] = base64.b64decode(config["seccomp"])
+    config["filters"] = [base64.b64decode(text) for text in config["filters"]]
     if not kernel.LINUX:
         return -1
     if config["isolate"]:
@@ -70,8 +71,8 @@ def seal(config: Message) -> int:
         # only where ours is wholly visible. Runs get theirs read-only. Terminals are covered for good.
         for path in ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/dev/pts"):
             kernel.uncover(path)
-        for name, most in config["counted"].items():
-            Path("/proc/sys/user", name).write_text(str(most), encoding="ascii")
+        host_files.cover()
+        Path("/proc/sys/user/max_user_namespaces").write_text("0", encoding="ascii")
         kernel.bound_buffers(config["limits"]["socket_cost"] // 2)
         kernel.drop_capabilities()
         config["landlock"] = landlock.version()
@@ -84,11 +85,24 @@ KEPT: list[Steward] = []
 """Where a run's process leaves the steward that it was, so as not to take it apart on its way to the script."""
 
 
+class ForkedRun(BaseException):
+    """Raised in the process of a run, which so leaves the steward that it was forked from."""
+
+    def __init__(self, script: zygote.Script) -> None:
+        self.script = script
+
+
 class Zygote:
     """A process that forks runs: where it takes orders, and what its forks start with."""
 
-    def __init__(self, link: socket.socket, sizes: Message) -> None:
-        self.link, self.sizes = link, sizes
+    def __init__(self, pid: int, link: socket.socket, sizes: Message) -> None:
+        self.pid, self.link, self.sizes, self.used = pid, link, sizes, False
+
+    def end(self) -> None:
+        """Let it go."""
+        self.link.close()
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
 
 
 class Steward:
@@ -99,79 +113,113 @@ class Steward:
         config["parent"] = os.getpid()
         self.own_pids = seal(config)
         self.zygotes: dict[tuple[str, ...], Zygote] = {}
-        self.network = kernel.network_state() if config["isolate"] else b""
+        self.start_supervisor()
 
-    def start_zygote(self) -> zygote.Script | None:
-        """Fork the process that forks runs, and wait until it is ready. In a run's process: what to execute."""
-        ours, theirs = socket.socketpair()
-        if not os.fork():
-            ours.close()
+    def start_supervisor(self) -> None:
+        """Fork the first process of a new pid namespace, in which runs are made.
+
+        Raises:
+            OSError: it cannot be, or cannot mount what runs need.
+        """
+        self.link, theirs = socket.socketpair()
+        if self.config["isolate"]:
+            kernel.call("unshare", kernel.NEW_PIDS)  # for the next child, not for us
+        self.supervisor = os.fork()
+        if not self.supervisor:
+            self.link.close()
             self.control.close()
-            return zygote.serve(theirs, self.config)
+            supervisor.serve(theirs, self.config)
         theirs.close()
-        ready = self.await_zygote(ours)
-        self.zygotes[()] = Zygote(ours, ready.pop("sizes", {}))
-        send(self.control, ready)
-        return None
+        if self.config["isolate"]:
+            kernel.call("setns", self.own_pids, kernel.NEW_PIDS)
+        answer, _ = supervisor.receive(self.link)
+        if answer is None or answer["ended"]:
+            raise OSError(answer["detail"] if answer else "the supervisor ended")
+
+    def start_zygote(self, modules: Sequence[str] = ()) -> Message:
+        """Fork a process that imports and forks runs, and wait until it is ready; what it says.
+
+        Raises:
+            ForkedRun: in the process of a run.
+        """
+        ours, theirs = socket.socketpair()
+        pid = os.fork()
+        if not pid:
+            for one in (ours, self.control, self.link, *(other.link for other in self.zygotes.values())):
+                one.close()
+            KEPT.append(self)
+            raise ForkedRun(zygote.serve(theirs, self.config, self.supervisor, [*modules]))
+        theirs.close()
+        made = Zygote(pid, ours, {})
+        return self.note(made, tuple(modules))
+
+    def note(self, made: Zygote, names: tuple[str, ...]) -> Message:
+        """Keep a zygote once it has imported these; one that could not is ended."""
+        ready = self.await_zygote(made.link)
+        if ready["ready"]:
+            made.sizes = ready["sizes"]
+            self.zygotes[names] = made
+        else:
+            made.end()
+        return ready
 
     def await_zygote(self, link: socket.socket) -> Message:
         """What a zygote says after its imports. Ends with the driver."""
-        poll = select.poll()
-        poll.register(link, select.POLLIN)
-        poll.register(self.control, select.POLLHUP)
-        if self.control.fileno() in dict(poll.poll()):
-            os._exit(0)
-        return receive(link) or {"ready": False, "error": "the zygote ended while it imported", "versions": {}}
+        wait(link, self.control, None)
+        return supervisor.receive(link)[0] or {
+            "ready": False,
+            "error": "the zygote ended while it imported",
+            "versions": {},
+        }
 
     def zygote_with(self, modules: list[str]) -> Zygote:
-        """The zygote that has imported these, too: made when first asked for, a fork of the one with all but the last.
+        """The zygote that has imported these, too: one that has forked nothing yet imports them, else a new one.
 
         Where the last cannot be imported, it is the one without it.
+
+        Raises:
+            OSError: not even the first one can import what it should.
         """
         names = tuple(modules)
         if names not in self.zygotes:
-            before = self.zygote_with(modules[:-1])
-            ours, theirs = socket.socketpair()
-            zygote.send_order(before.link, {"modules": names[-1:]}, [theirs.fileno()])
-            theirs.close()
-            ready = self.await_zygote(ours)
-            self.zygotes[names] = Zygote(ours, ready["sizes"]) if ready["ready"] else before
+            first = self.zygotes.get(())
+            if names and first is not None and not first.used:
+                del self.zygotes[()]
+                zygote.send_order(first.link, {"modules": names}, [])
+                ready = self.note(first, names)
+            else:
+                ready = self.start_zygote(names)
             if not ready["ready"]:
-                if "pid" in ready:
-                    zygote.send_order(before.link, {"ended": ready["pid"]}, [ours.fileno()])
-                ours.close()  # and so it ends
+                if not names:
+                    raise OSError(ready["error"])
+                self.zygotes[names] = self.zygote_with(modules[:-1])
         return self.zygotes[names]
 
     def attend(self, request: Message) -> None:
         """One run, from request to reply."""
         place = tempfile.mkdtemp(prefix="run-", dir=self.config["scratch"]) if self.config["scratch"] else ""
-        reader, writer = os.pipe()
+        forking = self.zygote_with(request["modules"]) if request["mode"] == "fork" else None
         # stdout, stderr, what goes wrong before the script starts, the request itself, how the run ended
         pipes = [os.pipe() for _ in range(5)]
-        forking = self.zygote_with(request["modules"]) if request["mode"] == "fork" else None
+        ours = [pipes[0][0], pipes[1][0], pipes[2][0], pipes[3][1], pipes[4][0]]
+        theirs = [pipes[0][1], pipes[1][1], pipes[2][1], pipes[3][0], pipes[4][1]]
+        asked = {**request, "place": place, "sizes": forking.sizes if forking else {}}
+        network = kernel.network_state() if self.config["isolate"] else b""
+        supervisor.send(self.link, asked, ours if forking else [*ours, *theirs[:3]])
         if forking is not None:
-            self.config.update(forking.sizes)
-        try:
-            first = self.fork_supervisor()
-        except OSError as error:
-            send(self.control, supervisor.broken(f"cannot fork: {error}"))
-            os._exit(1)
-        if not first:
-            os.close(reader)
-            supervisor.supervise(self.config, request, writer, pipes, place)
-        os.close(writer)
-        if forking is not None:
-            order = {"supervisor": first, "place": place}
-            zygote.send_order(forking.link, order, [pipes[0][1], pipes[1][1], pipes[2][1], pipes[3][0], pipes[4][1]])
-        for pair in pipes:
-            os.close(pair[0])
-            os.close(pair[1])
-        text = collect(reader, self.control, time.monotonic() + self.patience(request))
-        os.close(reader)
-        reply = settle(first, text)
-        if self.config["isolate"]:
+            forking.used = True
+            zygote.send_order(forking.link, {"place": place}, theirs)
+        for number in (*ours, *theirs):
+            os.close(number)
+        if wait(self.link, self.control, time.monotonic() + self.patience(request)):
+            reply = supervisor.receive(self.link)[0] or supervisor.broken(
+                "the supervisor of the run ended early, perhaps the host had no memory left"
+            )
+        else:
+            reply = supervisor.broken("the supervisor of the run did not answer in time")
+        if self.config["isolate"] and kernel.network_state() != network:
             self.renew_network()
-        reply["zygotes"] = len(set(self.zygotes.values()))
+        reply["helpers"] = 1 + len(set(self.zygotes.values()))
         send(self.control, reply)
         if place:
             shutil.rmtree(place, ignore_errors=True)
@@ -181,52 +229,27 @@ class Steward:
         limits = self.config["limits"]
         return float(request["timeout"] * limits["patience"] + limits["grace"])
 
-    def fork_supervisor(self) -> int:
-        """Fork, into a new pid namespace where runs are isolated; the child's number, 0 in the child."""
-        if self.config["isolate"]:
-            kernel.call("unshare", kernel.NEW_PIDS)  # for the next child, not for us
-        first = kernel.fork() if kernel.LINUX else os.fork()
-        if first and self.config["isolate"]:
-            kernel.call("setns", self.own_pids, kernel.NEW_PIDS)
-        return first
-
     def renew_network(self) -> None:
-        """Give the next run a network namespace of its own where this one used its one: ports wait there a minute."""
-        if kernel.network_state() != self.network:
-            kernel.new_network(self.config["limits"]["socket_cost"] // 2)
-            self.network = kernel.network_state()
+        """Start anew in another network namespace, because a run used this one: its ports wait there a minute."""
+        for one in set(self.zygotes.values()):
+            one.end()
+        self.zygotes.clear()
+        self.link.close()
+        os.kill(self.supervisor, signal.SIGKILL)
+        os.waitpid(self.supervisor, 0)
+        kernel.new_network(self.config["limits"]["socket_cost"] // 2)
+        self.start_supervisor()
 
 
-def collect(reader: int, control: socket.socket, deadline: float) -> bytes | None:
-    """What the supervisor wrote, until it ends; None when time is over. Ends with the driver."""
+def wait(link: socket.socket, control: socket.socket, deadline: float | None) -> bool:
+    """Wait until somebody says something on ``link``; False when time is over. Ends with the driver."""
     poll = select.poll()
-    poll.register(reader, select.POLLIN)
+    poll.register(link, select.POLLIN)
     poll.register(control, select.POLLHUP)
-    parts: list[bytes] = []
-    while True:
-        left = deadline - time.monotonic()
-        events = dict(poll.poll(left * 1000)) if left > 0 else {}
-        if control.fileno() in events:
-            os._exit(0)
-        if not events:
-            return None
-        part = os.read(reader, 1 << 20)
-        if not part:
-            return b"".join(parts)
-        parts.append(part)
-
-
-def settle(first: int, text: bytes | None) -> Message:
-    """End the supervisor, and so all of its namespace, and turn its word into the reply."""
-    os.kill(first, signal.SIGKILL)
-    _, status = os.waitpid(first, 0)
-    if text is None:
-        return supervisor.broken("the supervisor of the run did not answer in time")
-    if not text:
-        how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.WEXITSTATUS(status)}"
-        return supervisor.broken(f"the supervisor of the run ended early ({how}), perhaps the host had no memory left")
-    reply: Message = json.loads(text.decode())
-    return reply
+    events = dict(poll.poll(None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000))
+    if control.fileno() in events:
+        os._exit(0)
+    return bool(events)
 
 
 def serve(control: socket.socket) -> zygote.Script:
@@ -239,18 +262,18 @@ def serve(control: socket.socket) -> zygote.Script:
     except OSError as error:
         send(control, {"ready": False, "error": f"sandbox: {error}", "versions": {}})
         os._exit(1)
-    if config["zygote"]:
-        script = steward.start_zygote()
-        if script is not None:
-            KEPT.append(steward)
-            return script
-    else:
-        send(control, {"ready": True, "error": "", "versions": zygote.own_version()})
-    while True:
-        request = receive(control)
-        if request is None:
-            os._exit(0)
-        steward.attend(request)
+    try:
+        if config["zygote"]:
+            send(control, steward.start_zygote())
+        else:
+            send(control, {"ready": True, "error": "", "versions": zygote.own_version()})
+        while True:
+            request = receive(control)
+            if request is None:
+                os._exit(0)
+            steward.attend(request)
+    except ForkedRun as run:
+        return run.script
 
 
 def main(descriptor: int) -> int:

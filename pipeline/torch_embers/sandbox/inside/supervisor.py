@@ -1,15 +1,20 @@
-"""The first process of a run's pid namespace: isolates, forks the run, watches it, and tells how it ended."""
+"""The first process of the pid namespace in which runs are made, one at a time: watches each and tells how it ended.
+
+It has the folders of a run mounted anew for each, ends all processes that a run has left, and collects them.
+"""
 
 # ruff: noqa: BLE001 - whatever fails here must end this process alone, and with a reply
 
 from __future__ import annotations
 
+import array
 import base64
 import contextlib
 import json
 import os
 import select
 import signal
+import socket
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +22,7 @@ from typing import TYPE_CHECKING
 from . import confine, kernel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import IO, Any, NoReturn
 
     Message = dict[str, Any]
@@ -27,6 +33,11 @@ OWN_TASKS = 4
 READS = 32
 """Reads of a stream between two looks at the caps: a pipe of packets (O_DIRECT), or one whose writers are fast, gives a
 byte at a time, and a run that wrote so kept the supervisor reading for a second, in which it took 3 GB."""
+DESCRIBED_EVERY = 25
+"""Looks between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks,
+while which everybody on the host waits who locks a file."""
+DESCRIPTION = 256
+"""Bytes of the kernel for one mapping: 209 were measured with 65,530 of them."""
 SLOW_COUNT = 0.05
 """Seconds that an exact count may take while the run goes on; with 180 forks that shared 180 MB it took 2 to 20 s, in
 which the run took 2 GB more."""
@@ -37,84 +48,117 @@ def broken(detail: str) -> Message:
     return {"ended": "sandbox_error", "detail": detail}
 
 
-def finish(writer: int, message: Message) -> NoReturn:
-    """Write the reply and end; as first process of its namespace this ends all others in it."""
-    data = json.dumps(message).encode()
-    while data:
-        data = data[os.write(writer, data) :]
-    os._exit(0)
-
-
-def supervise(config: Message, request: Message, writer: int, pipes: list[tuple[int, int]], place: str) -> NoReturn:
-    """One run from its namespaces to the reply, which goes into ``writer``.
-
-    The ``pipes`` are for stdout, stderr, what goes wrong before the script starts, the request, and how the run ended;
-    ``place`` is the run's folder where it has no namespace of its own.
-    """
+def serve(link: socket.socket, config: Message) -> NoReturn:
+    """Watch runs until the steward goes away. With this process the kernel ends all others in its namespace."""
     try:
         if kernel.LINUX:
             kernel.end_with(config["parent"])
-            if not config["isolate"]:
-                kernel.prctl(kernel.SUBREAPER, 1)
+            kernel.prctl(kernel.SUBREAPER, 1)
         if config["isolate"]:
-            isolate(config)
-        script = write_script(place or confine.FOLDER, request)
-        begin = forked if request["mode"] == "fork" else started
-        run = begin(config, request, pipes, script, place)
-        problem = kernel.read_all(pipes[2][0])
-        if problem:
-            finish(writer, broken(problem.decode(errors="replace")))
-        finish(writer, Watch(config, request, run, pipes[0][0], pipes[1][0]).result())
+            kernel.call("unshare", kernel.NEW_MOUNTS)
+            kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+            make_folders(config)
+        send(link, {"ended": ""})
+        while True:
+            request, descriptors = receive(link)
+            if request is None:
+                os._exit(0)
+            send(link, supervise(config, request, descriptors))
     except Exception as error:
-        finish(writer, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+        with contextlib.suppress(OSError):
+            send(link, broken(f"the supervisor failed: {type(error).__name__}: {error}"))
+    os._exit(1)
 
 
-def forked(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
-    """Let the zygote's child, which waits for its request, run the script."""
-    del config, place
-    out, err, problem, go, ending = pipes
-    for number in (out[1], err[1], problem[1], go[0], ending[1]):
+def send(link: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+    """Send one message behind its length, with descriptors, which arrive with its first byte."""
+    body = json.dumps(message).encode()
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
+    link.sendmsg([len(body).to_bytes(8, "big")], rights)
+    link.sendall(body)
+
+
+def receive(link: socket.socket) -> tuple[Message | None, list[int]]:
+    """The next message with its descriptors; None when nobody sends any more."""
+    head, rights, _, _ = link.recvmsg(8, socket.CMSG_SPACE(8 * array.array("i").itemsize))
+    numbers = array.array("i")
+    for _, _, data in rights:
+        numbers.frombytes(data[: len(data) - len(data) % numbers.itemsize])
+    parts, left = [], int.from_bytes(head, "big") if len(head) == 8 else 0
+    while left:
+        parts.append(link.recv(min(left, 1 << 20)))
+        left -= len(parts[-1])
+        if not parts[-1]:
+            return None, []
+    return json.loads(b"".join(parts).decode()) if parts else None, list(numbers)
+
+
+def supervise(config: Message, request: Message, descriptors: list[int]) -> Message:
+    """One run, from its view of processes to the reply.
+
+    The ``descriptors`` are our ends of those for stdout, stderr, what goes wrong before the script starts, the request,
+    and how the run ended; for a fresh process then its own ends of the first three.
+    """
+    out, err, problem, go, ending = descriptors[:5]
+    config.update(request.pop("sizes"))
+    if config["isolate"]:
+        kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
+    script = write_script(request["place"] or confine.FOLDER, request)
+    if request["mode"] == "fork":
+        run = forked(config, request, script, go, ending)
+    else:
+        os.close(go)
+        run = started(config, request, script, descriptors[5:])
+    text = kernel.read_all(problem)
+    reply = broken(text.decode(errors="replace")) if text else Watch(config, request, run, out, err).result()
+    run.close()
+    for number in (out, err, ending):
         os.close(number)
-    text = json.dumps({**request, "code": "", "script": script}).encode()
-    while text:
-        text = text[os.write(go[1], text) :]
-    os.close(go[1])
-    file = os.fdopen(ending[0], "rb", buffering=0)
-    pid = file.readline()
+    if config["isolate"]:
+        kernel.uncover("/proc")
+        make_folders(config)
+    return reply
+
+
+def forked(config: Message, request: Message, script: str, go: int, ending: int) -> Ending:
+    """Let the zygote's child, which waits for its request, run the script."""
+    told = os.fdopen(ending, "rb", buffering=0, closefd=False)
+    pid = told.readline()
     if not pid:
         raise OSError("the zygote is gone")
-    return Ending(int(pid), file)
+    if config["isolate"]:
+        confine.show_read_only()
+        if config["group"] >= 0:
+            os.write(config["group"], processes()[0].encode())
+    text = json.dumps({**request, "code": "", "script": script}).encode()
+    while text:
+        text = text[os.write(go, text) :]
+    os.close(go)
+    return Ending(int(pid), told)
 
 
-def started(config: Message, request: Message, pipes: list[tuple[int, int]], script: str, place: str) -> Ending:
+def started(config: Message, request: Message, script: str, ends: list[int]) -> Ending:
     """Run the script in a fresh interpreter."""
     config["parent"] = os.getpid()
     pid = os.fork()
-    ends = (pipes[0][1], pipes[1][1], pipes[2][1])
     if not pid:
-        confine.confine(config, request, ends, script, place)
+        confine.confine(config, request, (ends[0], ends[1], ends[2]), script, request["place"])
         os._exit(1)  # not reached: confine becomes the interpreter
     for number in ends:
         os.close(number)
     return Ending(pid)
 
 
-def isolate(config: Message) -> None:
-    """Give this process its own mounts and System V objects: empty /tmp, home and /dev/shm, and its own /proc."""
-    kernel.call("unshare", kernel.NEW_IPC)
-    make_folders(config)
-    kernel.mount("proc", "/proc", "proc", kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXECUTE)
-
-
 def make_folders(config: Message) -> None:
-    """Mount the folders that may be written, empty, for this process and its children alone."""
-    kernel.call("unshare", kernel.NEW_MOUNTS)
-    kernel.mount(None, "/", None, kernel.RECURSIVE | kernel.PRIVATE)
+    """Mount the folders that may be written, empty, in place of those of the run before; and number processes anew."""
     for path, options in config["covers"]:
+        kernel.uncover(path)
         kernel.mount("tmpfs", path, "tmpfs", kernel.NO_SUID | kernel.NO_DEVICES, options)
     for source, target in config["rebinds"]:
         Path(target).mkdir(parents=True, exist_ok=True)
         kernel.mount(source, target, None, kernel.BIND | kernel.RECURSIVE)
+    with contextlib.suppress(OSError):  # a kernel without it counts on
+        kernel.write_file("/proc/sys/kernel/ns_last_pid", b"1")
 
 
 def write_script(folder: str, request: Message) -> str:
@@ -171,22 +215,36 @@ class Ending:
     def __init__(self, pid: int, told: IO[bytes] | None = None) -> None:
         self.pid, self.told = pid, told
         self.descriptor = kernel.watch_process(pid) if told is None else told.fileno()
+        self.cpu_of_orphans = 0.0
+        """Seconds of processor time of the run's processes that outlived their parent, and have ended."""
 
     def look(self, *, is_readable: bool) -> Message | None:
         """The end, if it has come. Collects every other process that has ended, too (orphans of the run come to us)."""
-        found = None
-        with contextlib.suppress(ChildProcessError):
-            while True:
-                pid, status, usage = os.wait4(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                if pid == self.pid and self.told is None:
-                    found = ending_of(status, usage)
+        found = self.collect(os.WNOHANG)
         if self.told is not None and is_readable:
             text = self.told.read()
             if not text:
                 raise OSError("the zygote ended during the run")
             found = json.loads(text.decode())
+        return found
+
+    def close(self) -> None:
+        """Watch it no more."""
+        if self.told is None and self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    def collect(self, options: int = 0) -> Message | None:
+        """Collect all children that have ended; the end of the run, if it is one of them."""
+        found = None
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status, usage = os.wait4(-1, options)
+                if pid == 0:
+                    break
+                if pid == self.pid and self.told is None:
+                    found = ending_of(status, usage)
+                else:
+                    self.cpu_of_orphans += usage.ru_utime + usage.ru_stime
         return found
 
 
@@ -200,6 +258,7 @@ class Watch:
         self.started = time.monotonic()
         self.waited = 0.0
         self.waits: dict[str, float] = {}
+        self.looks, self.described = 0, 0
         self.base = request["allowance"] if request["mode"] == "exec" else config.get("resident", 0)
         self.ended, self.detail = "", ""
         self.running = True
@@ -261,9 +320,15 @@ class Watch:
             self.stop("timeout", f"after {self.request['timeout']:g} s{load}")
 
     def look_around(self) -> None:
-        """Memory, files and processes of everything in the namespace but us."""
-        if not self.isolated:
-            return
+        """Memory, files and processes of everything in the namespace but us; what cannot be counted is ended."""
+        try:
+            if self.isolated:
+                self.count()
+        except (OSError, ValueError, LookupError) as error:
+            self.stop("memory", f"because its memory cannot be counted ({type(error).__name__}: {error})")
+
+    def count(self) -> None:
+        """Compare what there is with the caps."""
         tasks, memory, files = 0, 0, 0
         pids = processes()
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
@@ -274,19 +339,22 @@ class Watch:
             memory += used
             tasks += threads
             files += files_of(pid)
+        self.looks += 1
+        if self.looks % DESCRIBED_EVERY == 0:
+            self.described = self.held_for_mappings(pids)
+            if many_locks(self.limits["locks"]):
+                self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         if tasks >= self.limits["processes"] - OWN_TASKS:
             self.stop("processes", f"with {tasks} processes and threads, the cap")
-        elif many_locks(self.limits["locks"]):
-            self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         else:
-            self.check_memory(pids, memory, self.held_by_kernel(files))
+            self.check_memory(pids, memory, self.held_by_kernel(files) + self.described)
 
     def check_memory(self, pids: list[str], memory: int, kernels: int) -> None:
         """Compare with the cap: what the processes hold, and at most what the kernel holds for them."""
-        cap = self.request["memory"]
-        if cap and memory + kernels - self.base > cap:
+        cap, kernels = self.request["memory"], kernels - self.base
+        if cap and memory + kernels > cap:
             # forks share pages with their parent: count again, exactly and slowly
-            exact = self.count_exactly(pids) + kernels - self.base
+            exact = kernels if kernels > cap else self.count_exactly(pids) + kernels
             if exact > cap:
                 self.stop("memory", f"with {size(exact)} of memory in all (cap {size(cap)})")
         if cap and (free := free_memory()) < self.limits["reserve"]:
@@ -307,6 +375,15 @@ class Watch:
             os.kill(-1, signal.SIGCONT)
         return total
 
+    def held_for_mappings(self, pids: list[str]) -> int:
+        """What the kernel holds for areas of memory; no further than the cap, because many take long to count."""
+        held = 0
+        for pid in pids:
+            held += mappings(pid) * DESCRIPTION
+            if held > self.request["memory"] + self.base:
+                break
+        return held
+
     def held_by_kernel(self, files: int) -> int:
         """What the kernel may hold at most for so many open files, and for the sockets of the namespace."""
         held: int = max(0, files - self.limits["free_files"]) * self.limits["file_cost"]
@@ -316,6 +393,8 @@ class Watch:
     def describe(self, duration: float, end: Message) -> Message:
         """The reply."""
         self.kill_all()
+        if self.isolated:
+            self.run.collect()
         for stream in self.streams:
             stream.drain(self.limits["output"], self.limits["output"])  # nobody writes any more
         status = end["status"]
@@ -333,7 +412,7 @@ class Watch:
             "stdout": self.streams[0].text(),
             "stderr": self.streams[1].text(),
             "duration": duration,
-            "cpu": end["cpu"],
+            "cpu": end["cpu"] + self.run.cpu_of_orphans,
             "waited": self.waited,
             "peak_memory": end["peak_memory"],
         }
@@ -362,33 +441,44 @@ def wait_of(pid: object) -> float:
         return 0.0  # it has ended meanwhile, or the kernel does not count
 
 
-def memory_of(pid: object) -> tuple[int, int]:
-    """Bytes of anonymous and shared memory and of page tables that process ``pid`` holds, and its threads."""
-    found = {b"RssAnon": 0, b"RssShmem": 0, b"VmPTE": 0, b"Threads": 0}
+def lines_of(pid: object, name: str) -> list[bytes]:
+    """Lines of a file in ``/proc/PID``; none where the process has ended meanwhile.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
     try:
-        with Path(f"/proc/{pid}/status").open("rb") as file:
-            for line in file:
-                name, _, rest = line.partition(b":")
-                if name in found:
-                    found[name] = int(rest.split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0, 0  # it has ended meanwhile
-    return (found[b"RssAnon"] + found[b"RssShmem"] + found[b"VmPTE"]) * 1024, found[b"Threads"]
+        with Path(f"/proc/{pid}/{name}").open("rb") as file:
+            return file.readlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def bytes_in(lines: list[bytes], names: tuple[bytes, ...]) -> int:
+    """The sum of the entries with these names."""
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.partition(b":")[0] in names)
+
+
+def memory_of(pid: object) -> tuple[int, int]:
+    """Bytes of anonymous, shared and swapped memory and of page tables that process ``pid`` holds, and its threads."""
+    lines = lines_of(pid, "status")
+    threads = [int(line.split()[1]) for line in lines if line.startswith(b"Threads:")]
+    return bytes_in(lines, (b"RssAnon", b"RssShmem", b"VmSwap", b"VmPTE")), sum(threads)
 
 
 def shared_out(pid: object) -> int:
     """Like ``memory_of``, with each shared page counted by its share (slower)."""
-    total = 0
+    shares = bytes_in(lines_of(pid, "smaps_rollup"), (b"Pss_Anon", b"Pss_Shmem", b"SwapPss"))
+    return shares + bytes_in(lines_of(pid, "status"), (b"VmPTE",))
+
+
+def mappings(pid: object) -> int:
+    """How many areas of memory process ``pid`` has."""
     try:
-        with Path(f"/proc/{pid}/smaps_rollup").open("rb") as file:
-            for line in file:
-                if line.startswith((b"Pss_Anon:", b"Pss_Shmem:")):
-                    total += int(line.split()[1]) * 1024
-        with Path(f"/proc/{pid}/status").open("rb") as file:
-            total += sum(int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmPTE:"))
-    except (OSError, ValueError, IndexError):
+        with Path(f"/proc/{pid}/maps").open("rb") as file:
+            return sum(part.count(b"\n") for part in iter(lambda: file.read(1 << 20), b""))
+    except (FileNotFoundError, ProcessLookupError):
         return 0
-    return total
 
 
 def files_of(pid: object) -> int:
@@ -396,26 +486,24 @@ def files_of(pid: object) -> int:
     folder = Path(f"/proc/{pid}/fd")
     try:
         return folder.stat().st_size or sum(1 for _ in folder.iterdir())  # the size is their number since Linux 6.2
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    except PermissionError:  # of one that is ending, which has no memory any more, nobody may list them
+        if bytes_in(lines_of(pid, "status"), (b"VmSize",)):
+            raise
         return 0
 
 
 def sockets() -> int:
     """Sockets of the network namespace, those that wait in a message included."""
-    try:
-        first = Path("/proc/self/net/sockstat").read_text(encoding="ascii").split("\n", 1)[0]
-        return int(first.split()[2])
-    except (OSError, ValueError, IndexError):
-        return 0
+    first = Path("/proc/self/net/sockstat").read_text(encoding="ascii").split("\n", 1)[0]
+    return int(first.split()[2])
 
 
 def many_locks(most: int) -> bool:
     """Whether processes of the namespace hold more locks on files than that; reads no further than needed."""
-    try:
-        with Path("/proc/locks").open("rb") as file:
-            return any(place > most for place, _ in enumerate(file, 1))
-    except OSError:
-        return False
+    with Path("/proc/locks").open("rb") as file:
+        return any(place > most for place, _ in enumerate(file, 1))
 
 
 def free_memory() -> int:

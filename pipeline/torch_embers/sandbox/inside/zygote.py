@@ -91,8 +91,8 @@ def can_import(name: str) -> bool:
 
 
 def send_order(link: socket.socket, order: Message, descriptors: list[int]) -> None:
-    """Ask for a fork that gets these descriptors; at least one, because they keep one order apart from the next."""
-    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))]
+    """Give an order, with the descriptors of a run; the zygote reads one before the next is sent."""
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     with contextlib.suppress(OSError):  # a zygote that is gone is told by its descriptors, which close with it
         link.sendmsg([json.dumps(order).encode()], rights)
 
@@ -109,29 +109,36 @@ def receive_order(link: socket.socket) -> tuple[Message, list[int]] | None:
     return order, list(numbers)
 
 
-def serve(link: socket.socket, config: Message) -> Script:
-    """Fork runs until the steward goes away. Comes back only in the process of a run, with what to execute."""
+def serve(link: socket.socket, config: Message, supervisor_pid: int, modules: list[str]) -> Script:
+    """Import, then fork runs until the steward goes away. Comes back in the process of a run, with what to execute.
+
+    What needs rights is done before anything is imported: children are born in the namespaces of the supervisor.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)  # as a script finds it
     if config["isolate"]:
-        supervisor.make_folders(config)  # some modules look for a folder for temporary files when they are imported
-    versions, problem = preload(config["preload"])
-    return fork_runs(link, config, versions, problem, execute.Finalizers())
+        confine.expendable()
+        kernel.enter(f"/proc/{supervisor_pid}/ns", (("mnt", kernel.NEW_MOUNTS), ("pid", kernel.NEW_PIDS)))
+    if config["group"] >= 0:
+        os.close(config["group"])
+    if kernel.LINUX:
+        confine.drop_rights(config)
+        kernel.end_with(config["parent"])
+    versions, problem = preload([*config["preload"], *modules])
+    config["parent"] = os.getpid()
+    return fork_runs(link, config, versions, problem)
 
 
-def extend(link: socket.socket, config: Message, names: list[str], finalizers: execute.Finalizers) -> Script:
-    """In a fork of the zygote that serves another steward's socket: the same with further modules.
+def extend(names: list[str]) -> tuple[dict[str, str], str]:
+    """Import further modules.
 
     It is refused where a module is missing or broken, or leaves threads or processes behind, which a fork would lack.
     """
-    versions: dict[str, str] = {}
-    problem = ""
     try:
         for name in names:
             importlib.import_module(name)
     except BaseException as error:  # noqa: BLE001 - whatever a broken module raises must be told
-        problem = f"import {name}: {type(error).__name__}: {error}"
-    problem = problem or company()
-    return fork_runs(link, config, versions, problem, finalizers)
+        return {}, f"import {name}: {type(error).__name__}: {error}"
+    return {}, company()
 
 
 def company() -> str:
@@ -146,62 +153,46 @@ def company() -> str:
     return f"{threads} threads and {len(children)} processes after the import" if threads > 1 or children else ""
 
 
-def fork_runs(
-    link: socket.socket, config: Message, versions: dict[str, str], problem: str, finalizers: execute.Finalizers
-) -> Script:
-    """Say what was imported, then take orders. Comes back only in the process of a run."""
-    if kernel.LINUX:
-        kernel.prctl(kernel.PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    config["parent"] = os.getpid()
-    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if config["isolate"] else -1
-    finalizers.take_over()
+def tell_ready(link: socket.socket, config: Message, versions: dict[str, str], problem: str) -> None:
+    """Say what was imported, and what a fork starts with."""
     gc.collect()
     gc.freeze()  # a collection in a run would touch, and so copy, every object of torch
     if kernel.LINUX:
         if config["preload"]:
             kernel.gather_pages()
-        # what a fork starts with; read once, because it is the same for every run
+        # read once, because it is the same for every run
         config["data"], config["resident"] = confine.data_size(), supervisor.memory_of("self")[0]
     sizes = {name: config.get(name, 0) for name in ("data", "resident")}
-    ready = {"ready": not problem, "error": problem, "versions": versions, "sizes": sizes, "pid": os.getpid()}
-    body = json.dumps(ready).encode()
-    link.sendall(len(body).to_bytes(4, "big") + body)
+    supervisor.send(link, {"ready": not problem, "error": problem, "versions": versions, "sizes": sizes})
+
+
+def fork_runs(link: socket.socket, config: Message, versions: dict[str, str], problem: str) -> Script:
+    """Say what was imported, then take orders. Comes back only in the process of a run."""
+    finalizers = execute.Finalizers()
+    finalizers.take_over()
+    tell_ready(link, config, versions, problem)
     while True:
         order = receive_order(link)
         if order is None:
             os._exit(0)
         wanted, descriptors = order
-        if "ended" in wanted:
-            os.close(descriptors[0])  # the last one that kept the other waiting
-            os.waitpid(wanted["ended"], 0)
-            continue
         if "modules" in wanted:
-            if not os.fork():
-                link.close()
-                return extend(socket.socket(fileno=descriptors[0]), config, wanted["modules"], finalizers)
-            os.close(descriptors[0])
+            tell_ready(link, config, *extend(wanted["modules"]))
             continue
-        script = fork_run(config, wanted, descriptors, own_pids)
+        script = fork_run(config, wanted, descriptors)
         if script is not None:
             link.detach()  # closed long ago; Python would look for somebody to warn
             return (*script, finalizers)
 
 
-def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: int) -> tuple[str, Message] | None:
+def fork_run(config: Message, order: Message, descriptors: list[int]) -> tuple[str, Message] | None:
     """One run, from order to its end, which the supervisor is told. In the run's own process: what to execute."""
     out, err, problem, go, ending = descriptors
-    namespaces = f"/proc/{order['supervisor']}/ns"
     pid = -1
-    try:
-        if config["isolate"]:
-            kernel.enter(namespaces, (("pid", kernel.NEW_PIDS),))  # for the next child, not for us
+    with contextlib.suppress(OSError):  # the supervisor sees its descriptors close without a word
         pid = os.fork()
-    except OSError:
-        pass  # the supervisor sees its descriptors close without a word
     if not pid:
-        return begin(config, namespaces, (out, err, problem), go, order["place"])
-    if config["isolate"]:
-        kernel.call("setns", own_pids, kernel.NEW_PIDS)
+        return begin(config, (out, err, problem), go, order["place"])
     for number in (out, err, problem, go):
         os.close(number)
     with contextlib.suppress(OSError), os.fdopen(ending, "wb", buffering=0) as file:
@@ -212,17 +203,11 @@ def fork_run(config: Message, order: Message, descriptors: list[int], own_pids: 
     return None
 
 
-def begin(config: Message, namespaces: str, ends: tuple[int, int, int], go: int, place: str) -> tuple[str, Message]:
-    """In the run's process: wait until the supervisor is ready, go where it is, give up every right."""
+def begin(config: Message, ends: tuple[int, int, int], go: int, place: str) -> tuple[str, Message]:
+    """In the run's process: wait until the supervisor is ready, give up what is left."""
     text = kernel.read_all(go)
     if not text:
         os._exit(1)
     request: Message = json.loads(text.decode())
-    if config["isolate"]:
-        try:
-            kernel.enter(namespaces, (("ipc", kernel.NEW_IPC), ("net", kernel.NEW_NETWORK), ("mnt", kernel.NEW_MOUNTS)))
-        except OSError as error:
-            os.write(ends[2], f"cannot enter the run's namespaces: {error}".encode())
-            os._exit(1)
     confine.confine(config, request, ends, request["script"], place)
     return request["script"], request
