@@ -33,7 +33,7 @@ from torch_embers.builds.work import Machine
 from torch_embers.cases import bank
 from torch_embers.progress import Silent
 from torch_embers.recheck import recheck as rechecking
-from torch_embers.recheck.reports import as_table, exit_code, markdown
+from torch_embers.recheck.reports import as_table, exit_code, page
 from torch_embers.store.store import Store
 from torch_embers.verdicts import ledger
 from torch_embers.verdicts.executor import Executor, SweepRequest
@@ -185,7 +185,7 @@ def test_a_change_is_told_once_with_its_evidence(
     assert "control 10/10 on 2.0.1" in evidence or "occurs" in evidence
     batch = rows(store.path, "SELECT count(DISTINCT batch) FROM verdicts WHERE build LIKE '2.2.2%'")
     assert batch == [(2 if status in ("fixed", "open_but_absent") else 1,)]
-    assert r"A \[bold\] title" in markdown(found)
+    assert r"A \[bold\] title" in page(found, "md")
     assert as_table(found)["changes"][0]["status"] == status
     runs = rows(store.path, "SELECT count(*) FROM runs")
     again = check_again(store, registry, [case])
