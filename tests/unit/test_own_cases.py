@@ -135,7 +135,7 @@ def test_guarantees_that_lack_the_same_thing_share_a_line() -> None:
     assert missing(some) == ["MISSING time_cap: it went on"]
     table = doctor.as_table(some)
     assert table["complete"] is False
-    assert {"name": "time_cap", "held": False, "reason": "it went on"} in table["guarantees"]
+    assert {"name": "time_cap", "held": False, "estimated": False, "reason": "it went on"} in table["guarantees"]
 
 
 def entry(build: str, verdict: str) -> MatrixEntry:
