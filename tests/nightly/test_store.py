@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 BEGINNING = """
 import duckdb, os, sys, time
+from pathlib import Path
 from torch_embers.errors import StoreError, StoreFullError
 from torch_embers.store.store import Store
 """
