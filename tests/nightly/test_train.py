@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -167,7 +166,7 @@ def test_drawn_titles_and_read_bodies_are_learned_from_by_their_samples(
 ) -> None:
     shipped[0].extend([drawn(901, "crash"), drawn(None, "hang")])
     shipped[1].extend([answer(902, "development"), answer(903, "test")])
-    store_of(store.path, [replace(told(n, "hang", wild.REPO), body="It never returns.") for n in (902, 903)])
+    store_of(store.path, [told(n, "hang", wild.REPO) | {"body": "It never returns."} for n in (902, 903)])
     found, _ = examples(store)
     assert Counter(one.sample for one in found) == {CHOSEN: 24, TITLES: 2, BODIES: 1}
     [read] = [one for one in found if one.sample == BODIES]
@@ -231,10 +230,10 @@ def test_changed_labels_texts_or_rules_label_again(
     store: Store, made: Classifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labelled(store, made)
-    changed = replace(told(120, "crash"), labels=("module: deadlock",), updated_at="2024-02-01T00:00:00Z")
+    changed = told(120, "crash") | {"labels": ["module: deadlock"], "updated_at": "2024-02-01T00:00:00Z"}
     store_of(store.path, [changed])
     assert labelled(store, made).items == 1
-    store_of(store.path, [replace(changed, body="import torch", updated_at="2024-03-01T00:00:00Z")])
+    store_of(store.path, [changed | {"body": "import torch", "updated_at": "2024-03-01T00:00:00Z"}])
     assert labelled(store, made).items == 1
     monkeypatch.setattr(Labeller.load(), "digest", "other rules")
     assert labelled(store, made).items == 36
