@@ -94,7 +94,7 @@ def _end_with_line(error: Exception) -> None:
 
 def _said(error: OSError) -> str | None:
     """What became of an output or of the folder for temporary files, in one line; None for another error."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.errno == errno.EIO and error.filename is None):
         return f"the output cannot be written ({error.strerror}): free some disk, or write it somewhere else"
     if "usable temporary directory" in str(error) or str(error.filename or "").startswith(f"{tempfile.tempdir}/"):
         return f"no temporary file can be written ({error.strerror}): TMPDIR=FOLDER names another folder for them"

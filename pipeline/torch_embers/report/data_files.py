@@ -22,6 +22,7 @@ from torch_embers.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
 SQLITE_TYPES = {"text": "TEXT", "number": "INTEGER", "share": "REAL", "yes": "INTEGER", "time": "TEXT", "texts": "TEXT"}
 ROWS = 5_000
 """Rows in memory as Python's objects or JSON at a time."""
