@@ -359,10 +359,13 @@ def test_another_architecture_is_killed_and_x32_does_not_exist(own: Filter) -> N
 
 
 def test_drivers_of_a_gpu_are_spoken_to_where_their_devices_are_seen(own: Filter) -> None:
-    free = own._replace(program=seccomp.program(CALLS, own.machine, devices=True))
-    assert free.answer("ioctl", 3, 0xC020462A) == 0
-    assert free.answer("mmap", 0, 0, 0, 0x31) == 0
-    assert free.answer("clone", 0x10000011) == errno.EPERM
+    seen = own._replace(program=seccomp.program(CALLS, own.machine, devices=True))
+    for request in (0xC020462A, 0xC90046C8, 0x17, 0x30000001, 0x5401):
+        assert seen.answer("ioctl", 3, request) == 0
+    assert {seen.answer("ioctl", 3, request) for request in (0x5412, 0x8982, 0x4B47)} == {errno.ENOTTY}
+    assert seen.answer("mmap", 0, 0, 0, 0x31) == 0
+    assert seen.answer("mmap", 0, 0, 0, 0x40022) == errno.ENOMEM
+    assert seen.answer("clone", 0x10000011) == errno.EPERM
 
 
 # --- output -----------------------------------------------------------------------------------------------------------

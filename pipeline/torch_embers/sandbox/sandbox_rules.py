@@ -80,8 +80,8 @@ class Checked(RefusedCalls):
     ways: tuple[tuple[Condition, ...], ...]
     passed_over: tuple[tuple[Condition, ...], ...] = ()
     """Ways in which the call does nothing and answers that it was done."""
-    free_with_devices: bool = False
-    """Whether every way is allowed where the run sees devices of a GPU."""
+    with_devices: tuple[tuple[Condition, ...], ...] = ()
+    """Further ways where the run sees devices of a GPU."""
 
 
 class Seccomp(Entry):

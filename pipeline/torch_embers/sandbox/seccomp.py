@@ -70,7 +70,7 @@ def program(rules: Seccomp, machine: str | None = None, *, devices: bool = False
     Args:
         rules: which calls, and which arguments of those that do many things.
         machine: name of an architecture.
-        devices: whether the run sees devices of a GPU; their drivers take requests that nobody lists.
+        devices: whether the run sees devices of a GPU, whose drivers take requests of their own.
         more: calls that are allowed, too.
 
     Raises:
@@ -86,11 +86,8 @@ def program(rules: Seccomp, machine: str | None = None, *, devices: bool = False
     ]
     allowed = {known[name] for group in rules.allowed for name in group.calls} | {known[name] for name in more}
     for entry in rules.checked:
-        if devices and entry.free_with_devices:
-            allowed |= {known[name] for name in entry.calls}
-        else:
-            for number in filter(None, (known[name] for name in entry.calls)):
-                steps += _only(number, _arguments(entry))
+        for number in filter(None, (known[name] for name in entry.calls)):
+            steps += _only(number, _arguments(entry, devices=devices))
     for group in rules.refused:
         for number in filter(None, (known[name] for name in group.calls)):
             steps += _only(number, [Instruction(RETURN, FAIL | getattr(errno, group.error))])
@@ -119,10 +116,10 @@ def _ranges(allowed: Iterable[int]) -> list[Instruction]:
     return steps
 
 
-def _arguments(entry: Checked) -> list[Instruction]:
+def _arguments(entry: Checked, *, devices: bool) -> list[Instruction]:
     """Allow a call in one of its ways, pass it over in others, and refuse it in all that are left."""
     steps = []
-    for ways, answer in ((entry.ways, ALLOW), (entry.passed_over, DONE)):
+    for ways, answer in ((entry.ways + entry.with_devices * devices, ALLOW), (entry.passed_over, DONE)):
         for way in ways:
             body = [Instruction(RETURN, answer)]
             for condition in reversed(way):
