@@ -124,6 +124,15 @@ def test_the_command_binds_the_build_read_only_and_nothing_of_the_home(tmp_path:
     assert command[-1].endswith("sys.exit(steward.main(7))")
 
 
+def test_what_a_driver_of_a_gpu_reads_stands_in_folders_that_are_open_to_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy.SandboxPolicy, "devices", [Path("/dev/nvidia0")])
+    text = " ".join(policy.bubblewrap_command(sandbox_policy(), {}, 7))
+    for path in ("/sys/bus/pci", "/sys/module/nvidia", "/sys/devices/pci0000:00", "/sys/class/drm"):
+        assert text.index(f"--perms 0755 --dir {Path(path).parent} ") < text.index(f"--ro-bind-try {path} {path} ")
+
+
 def test_the_environment_is_only_what_the_rules_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     assert set(sandbox_policy().environment()) == {

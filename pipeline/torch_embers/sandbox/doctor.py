@@ -67,7 +67,7 @@ class Probe:
     arguments: tuple[str, ...] = ()
     ended: tuple[str, ...] = ("exited",)
     exit_code: int | None = 0
-    timeout: float = 20.0
+    timeout: float = 60.0
     memory: int = MEMORY
 
 
@@ -233,7 +233,7 @@ def _probes(bait: Bait) -> list[Probe]:
         Probe("memory_cap", "buffers", (str(4 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "tables", (str(2 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "locks", (str(limits.locks),), ("memory",), None),
-        Probe("memory_cap", "mappings", (str(2 * MEMORY),), ("memory",), None, 60.0),
+        Probe("memory_cap", "mappings", (str(2 * MEMORY),), ("memory",), None),
         Probe("memory_cap", "watchers", (str(MEMORY),), ("memory",), None),
         Probe("process_cap", "counters"),
         Probe("process_cap", "bomb", (cap,), ("exited", "processes"), memory=8 * MEMORY),

@@ -158,13 +158,15 @@ def bubblewrap_command(
     bound = [(folder, folder, part) for folder, parts in policy.bound for part in parts]
     bound += [(folder, Path(place), part) for place, folder, parts in policy.covered() for part in parts]
     places = [target / part for _, target, part in bound]
-    words += _folders([*map(Path, files), *optional, *places, *(Path(path, "x") for path, _ in policy.covers)])
+    for_devices = sandbox_rules.load().binds.device_binds if policy.devices else ()
+    parents = [*map(Path, files), *optional, *places, *map(Path, for_devices)]
+    words += _folders([*parents, *(Path(path, "x") for path, _ in policy.covers)])
     words += _system_binds()
     # Shared memory that is mapped of /dev/zero counts for no process; /dev/full reads the same and cannot be mapped.
     words += ["--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"]
     for device in policy.devices:
         words += ["--dev-bind", str(device), str(device)]
-    for path in sandbox_rules.load().binds.device_binds if policy.devices else ():
+    for path in for_devices:
         words += ["--ro-bind-try", path, path]
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
     for folder, target, part in bound:

@@ -343,7 +343,7 @@ def buffers(size: str) -> None:
                     one.send(bytes(65536))
             except OSError:
                 continue
-    time.sleep(5)
+    time.sleep(50)
 
 
 def tables(size: str) -> None:
@@ -355,7 +355,7 @@ def tables(size: str) -> None:
         LIBC.madvise(ctypes.c_void_p(start), length, 15)  # no huge pages
         for place in range(start, start + 1000 * step, step):
             ctypes.string_at(place, 1)
-    time.sleep(5)
+    time.sleep(50)
 
 
 def mappings(size: str) -> None:
@@ -374,7 +374,7 @@ def locks(most: str) -> None:
     with Path("/tmp/locked").open("wb") as file:  # noqa: S108
         for place in range(int(most) + 100):
             fcntl.fcntl(file, fcntl.F_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, 0, (1 << 40) - 2 * place, 1, 0))
-        time.sleep(5)
+        time.sleep(50)
 
 
 def watchers(size: str) -> None:
@@ -386,9 +386,9 @@ def watchers(size: str) -> None:
             for one in kept:
                 for number in watched:
                     one.register(number, select.EPOLLIN)
-            time.sleep(5)
+            time.sleep(50)
             os._exit(0)
-    time.sleep(5)
+    time.sleep(50)
 
 
 def many(size: str) -> None:
@@ -396,9 +396,9 @@ def many(size: str) -> None:
     for _ in range(16):
         if os.fork() == 0:
             part = bytearray(b"x") * (int(size) // 4)
-            time.sleep(5)
+            time.sleep(50)
             os._exit(len(part) & 1)
-    time.sleep(5)
+    time.sleep(50)
 
 
 def bomb(cap: str) -> None:
