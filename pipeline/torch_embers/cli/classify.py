@@ -41,14 +41,14 @@ def classify(
     from torch_embers.classify.explain import explain as why
     from torch_embers.progress_bar import ProgressBar
 
-    wanted = settings_at(database, repo)
-    store = store_at(wanted.database)
+    store = store_at(database)
     if explain is not None:
         from torch_embers.cli.print_item import ORIGINS
         from torch_embers.templates import render
 
-        found = why(store, train_and_label.classifier_of(store, model), wanted.repo, explain)
-        values = {"repo": wanted.repo, "number": explain, "found": found, "origins": ORIGINS}
+        repo = settings_at(database, repo).repo
+        found = why(store, train_and_label.classifier_of(store, model), repo, explain)
+        values = {"repo": repo, "number": explain, "found": found, "origins": ORIGINS}
         console.print_page(render("cli", "explanation.txt", **values))
         return
     with ProgressBar("classifying", unit="steps") as progress:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
-from tokenizers import Tokenizer
 
 from torch_embers.classify.embedding.embedder import Embedder
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy.typing as npt
+    import onnxruntime
 
     from torch_embers.classify.embedding.embedder import Vectors
 
@@ -30,6 +30,8 @@ class Tokens:
     """The model's own tokeniser with truncation; long texts are cut before they are tokenised."""
 
     def __init__(self, path: Path, max_tokens: int) -> None:
+        from tokenizers import Tokenizer
+
         self._tokenizer = Tokenizer.from_file(str(path))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
@@ -64,33 +66,46 @@ class Tokens:
 
 
 class GraphEmbedder(Embedder):
-    """Runs the graph of ``graph.py`` in ONNX Runtime: one text per call, several calls in parallel threads."""
+    """Runs the graph of ``graph.py`` in ONNX Runtime: one text per call, several calls in parallel threads.
 
-    def __init__(self, graph: Path | bytes, tokens: Tokens, model_id: str, dim: int, threads: int) -> None:
+    The runtime is loaded with the first text: most runs of `embers classify` have no new one.
+    """
+
+    def __init__(self, graph: Path, tokens: Path, max_tokens: int, model_id: str, dim: int, threads: int) -> None:
         self.model_id, self.dim = model_id, dim
-        self._tokens, self._threads = tokens, threads
+        self._graph, self._token_file, self._max_tokens, self._threads = graph, tokens, max_tokens, threads
+
+    @cached_property
+    def _tokens(self) -> Tokens:
+        return Tokens(self._token_file, self._max_tokens)
+
+    @cached_property
+    def _session(self) -> onnxruntime.InferenceSession:
+        import onnxruntime
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         # the graph is fused as it is written; ONNX Runtime would put back an addition-and-norm that is six times slower
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
-        self._session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(self._graph, options, providers=["CPUExecutionProvider"])
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        ids = self._tokens.ids(texts)
+        ids, session = self._tokens.ids(texts), self._session
+
+        def embed(tokens: npt.NDArray[np.int64]) -> Vectors:
+            vector: Vectors = session.run(None, {"tokens": tokens})[0]
+            return vector
+
         if self._threads == 1 or len(ids) == 1:
-            return np.concatenate([self._one(one) for one in ids])
+            return np.concatenate([embed(one) for one in ids])
         # longest first, so that no core is left with a long text while the others are done
         order = sorted(range(len(ids)), key=lambda place: -ids[place].shape[1])
         made = np.empty((len(ids), self.dim), np.float32)
         pool = ThreadPoolExecutor(self._threads)
         try:
-            for place, vector in zip(order, pool.map(self._one, (ids[place] for place in order)), strict=True):
+            for place, vector in zip(order, pool.map(embed, (ids[place] for place in order)), strict=True):
                 made[place] = vector[0]
         finally:
             pool.shutdown(cancel_futures=True)  # after Ctrl-C nobody waits for the texts that are left
         return made
-
-    def _one(self, ids: npt.NDArray[np.int64]) -> Vectors:
-        vector: Vectors = self._session.run(None, {"tokens": ids})[0]
-        return vector

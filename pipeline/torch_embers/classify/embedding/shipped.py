@@ -8,7 +8,7 @@ from hashlib import file_digest
 from typing import TYPE_CHECKING
 
 from torch_embers import resources
-from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder, Tokens
+from torch_embers.classify.embedding.onnx_embedder import GraphEmbedder
 from torch_embers.errors import InputError
 from torch_embers.settings import SHIPPED_EMBEDDER
 
@@ -57,8 +57,7 @@ def load(threads: int) -> Embedder:
     about = find(place)
     if about is None or about.model_id != model_id(about.graph_sha256):
         raise InputError(f"{place} does not hold the files that {ABOUT} names by their SHA-256: reinstall torch-embers")
-    tokens = Tokens(place / TOKENS, about.max_tokens)
-    return GraphEmbedder(place / GRAPH, tokens, about.model_id, about.dim, threads)
+    return GraphEmbedder(place / GRAPH, place / TOKENS, about.max_tokens, about.model_id, about.dim, threads)
 
 
 def find(place: Path) -> Prepared | None:

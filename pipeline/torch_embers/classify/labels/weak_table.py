@@ -100,11 +100,10 @@ def _shown(seen: str | None, declared: Sequence[str]) -> Signature | None:
         return None
 
 
-def _label_runs(store: Store, writer: Writer, labeller: Labeller) -> None:
-    """Replace the votes of runs where they changed."""
-    with store.read() as connection:
-        outcomes = execution_outcomes(connection, labeller)
-        have = connection.execute(f"{_VOTES} WHERE kind = '{EXECUTION}'").fetchall()
+def _label_runs(
+    writer: Writer, outcomes: Mapping[tuple[str, int], Sequence[WeakLabel]], have: Sequence[tuple[Any, ...]]
+) -> None:
+    """Replace the votes of runs, of which the database has these, where they changed."""
     fresh = [(*item, vote) for item, votes in outcomes.items() for vote in votes]
     if set(fresh) == {(repo, number, WeakLabel(*vote)) for repo, number, *vote in have}:
         return
@@ -166,10 +165,12 @@ def label_items(store: Store, writer: Writer) -> int:
         InputError: data/labelling.toml or another rule file is wrong.
     """
     labeller = Labeller.load()
-    _label_runs(store, writer, labeller)
     with store.read() as connection:
+        outcomes = execution_outcomes(connection, labeller)
+        have = connection.execute(f"{_VOTES} WHERE kind = '{EXECUTION}'").fetchall()
         places = connection.execute(_PENDING, {"rules": labeller.digest}).fetchall()
         gone = connection.execute(f"FROM {_GONE} LIMIT 1").fetchall()
+    _label_runs(writer, outcomes, have)
     if gone:
         with writer.transaction() as connection:
             for statement in _FORGET_GONE:
