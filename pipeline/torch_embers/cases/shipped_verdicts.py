@@ -27,7 +27,7 @@ Line = dict[str, str]
 FILE = ("results", "verdicts.csv")
 SUBJECT = ("case", "case_hash", "build", "environment")
 EVIDENCE = ("k", "n", "control", "control_build", "control_k", "control_n")
-COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
+FILE_COLUMNS = (*SUBJECT, *EVIDENCE, "verdict", "seen", "day")
 """Columns of the file and of `embers list --matrix --csv`; docs/running.md says what they mean."""
 COUNTS = ("k", "n", "control_k", "control_n")
 ORDER = ("occurs", "changed", "inconclusive", "control_failed", "not_seen", "absent", "untestable")
@@ -62,9 +62,9 @@ def parse(text: str, name: str) -> list[Line]:
     """
     reader = csv.DictReader(io.StringIO(text))
     lines = list(reader)
-    if tuple(reader.fieldnames or ()) != COLUMNS or any(None in line or None in line.values() for line in lines):
+    if tuple(reader.fieldnames or ()) != FILE_COLUMNS or any(None in line or None in line.values() for line in lines):
         raise InputError(
-            f"{name}: its columns are not {', '.join(COLUMNS)}: `embers list --matrix --csv` writes such a file"
+            f"{name}: its columns are not {', '.join(FILE_COLUMNS)}: `embers list --matrix --csv` writes such a file"
         )
     for line in lines:
         if not _is_supported(line):

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from torch_embers.store.store import Store
     from torch_embers.store.writer import Writer
 
-MEMORY = 4 << 30
-"""Bytes that a test may take."""
 LONGEST_SIGNATURE = 60
 """Characters of a failure's message that its signature keeps: the rest holds values."""
 _TESTS = """
@@ -149,7 +147,7 @@ def run_trials(store: Store, writer: Writer, machine: Machine, request: TrialReq
 
 
 def _work(key: str, case: Case, build: Build, timeout: float) -> Work[Case]:
-    attempt = Attempt(key=key, code=case.code, name=f"{case.name}.py", timeout=timeout, memory=MEMORY)
+    attempt = Attempt(key=key, code=case.code, name=f"{case.name}.py", timeout=timeout)
     return Work(case, build, attempt, PROFILES["fix_test"], PRELOADS["fix_test"])
 
 

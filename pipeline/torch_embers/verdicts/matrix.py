@@ -13,8 +13,7 @@ import orjson
 from packaging.version import InvalidVersion, Version
 
 from torch_embers import resources
-from torch_embers.cases.shipped_verdicts import COLUMNS as FILE_COLUMNS
-from torch_embers.cases.shipped_verdicts import ORDER
+from torch_embers.cases.shipped_verdicts import FILE_COLUMNS, ORDER
 from torch_embers.escaping import csv_cell, xml_text
 from torch_embers.store import schema
 from torch_embers.verdicts.verdict import shown_fault, why_unseen
