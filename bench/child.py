@@ -24,7 +24,10 @@ def tracker(items: str, answer_after: str) -> None:
     class Slow(GitHub):
         """Answers after some time, and what Perceval asks beside the items."""
 
-        contract = CONTRACT | {r"/issues/\d+/(comments|events|timeline)": ORDER}
+        contract = CONTRACT | {
+            "/issues": CONTRACT["/issues"] | {"since": ".+"},
+            r"/issues/\d+/(comments|events|timeline)": ORDER,
+        }
 
         def answer(self, asked: Asked) -> Answered:
             time.sleep(float(answer_after))
