@@ -87,15 +87,18 @@ def exported(folder: Path) -> Any:
 
 
 ONE_BY_ONE = ["--jobs", "1"]
+EACH_BUILD = ["--build", BAD, "--build", GOOD, "--build", NEW]
 COMMANDS = {
-    "mine": Command(["mine", "--source", "jsonl", "{folder}/items.jsonl", "--repo", "o/r"], tables),
+    "mine": Command(["mine", "--source", "jsonl", "{folder}/items.jsonl", "--repo", "pytorch/pytorch"], tables),
     "classify": Command(["classify"], predictions),
     "report": Command(["report", "--out", "{folder}/site"], site),
     "export": Command(["data", "export", "--to", "{folder}/out", "--format", "csv"], exported),
     "run": Command(["run", "--build", BAD, "--build", GOOD, *ONE_BY_ONE], verdicts),
     "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", NEW, *ONE_BY_ONE], verdicts),
     "recheck": Command(
-        ["recheck", "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE], announced, (10, 0)
+        ["recheck", *EACH_BUILD, "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE],
+        announced,
+        (10, 0),
     ),
 }
 
@@ -150,9 +153,8 @@ def make_scene(folder: Path, *, cases: bool) -> Scene:
     library = folder / "faults.so"
     source = Path(__file__).with_suffix(".c")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    surroundings = {}
     checkout(folder / "checkout", {"own_case": CASE} if cases else {})
-    surroundings["PYTHONPATH"] = str(folder / "checkout" / "pipeline")
+    surroundings = {"PYTHONPATH": str(folder / "checkout" / "pipeline")}
     if cases:
         surroundings["EMBERS_BUILDS_DIR"] = str(registered(folder, BAD, GOOD, NEW).folder)
     scene = Scene(folder / "filled", library, surroundings)
