@@ -87,7 +87,7 @@ def exported(folder: Path) -> Any:
 
 
 ONE_BY_ONE = ["--jobs", "1"]
-EACH_BUILD = ["--build", BAD, "--build", GOOD, "--build", NEW]
+TWO_BUILDS = ["--build", BAD, "--build", NEW]
 COMMANDS = {
     "mine": Command(["mine", "--source", "jsonl", "{folder}/items.jsonl", "--repo", "pytorch/pytorch"], tables),
     "classify": Command(["classify"], predictions),
@@ -96,7 +96,7 @@ COMMANDS = {
     "run": Command(["run", "--build", BAD, "--build", GOOD, *ONE_BY_ONE], verdicts),
     "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", NEW, *ONE_BY_ONE], verdicts),
     "recheck": Command(
-        ["recheck", *EACH_BUILD, "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE],
+        ["recheck", *TWO_BUILDS, "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE],
         announced,
         (10, 0),
     ),

@@ -27,6 +27,8 @@ from typing import IO, TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import SandboxError
 from torch_embers.sandbox import program, sandbox_rules, seccomp
+from torch_embers.sandbox.inside.confine import THREAD_VARIABLES
+from torch_embers.sandbox.inside.supervisor import send
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ FINISHING = ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landloc
 COVERED = (0o1777, 0o700, 0o1777)
 """Modes of a run's folders: for temporary files, home, shared memory."""
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000
 FIRST_HOST_ID = 0x70000000
 """Where root starts the sandbox, runs get a user of their own in the range that systemd's list of user ids marks as
@@ -430,12 +431,6 @@ def _map_ids(pid: int) -> bool:
             owned = False
             file.write_text(only_root, encoding="ascii")
     return owned
-
-
-def send(control: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send one message to a zygote."""
-    body = json.dumps(message).encode()
-    control.sendall(len(body).to_bytes(4, "big") + body)
 
 
 def machine() -> str:

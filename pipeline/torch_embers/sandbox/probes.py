@@ -489,7 +489,7 @@ def forge() -> None:
                 raise
             continue
         if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
-            os.write(number, len(body).to_bytes(4, "big") + body)
+            os.write(number, len(body).to_bytes(8, "big") + body)
     for number in range(64):
         try:
             with Path(f"/proc/1/fd/{number}").open("wb") as file:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules
+from torch_embers.sandbox.inside.supervisor import send
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.proof import ESTIMATED
 
@@ -166,11 +167,11 @@ class _Server:
                 raise ConnectionError("the zygote's reply is too long")
 
     def _message(self) -> dict[str, Any] | None:
-        length = int.from_bytes(self._buffer[:4], "big")
-        if len(self._buffer) < 4 or len(self._buffer) < 4 + length:
+        length = int.from_bytes(self._buffer[:8], "big")
+        if len(self._buffer) < 8 or len(self._buffer) < 8 + length:
             return None
-        body = bytes(self._buffer[4 : 4 + length])
-        del self._buffer[: 4 + length]
+        body = bytes(self._buffer[8 : 8 + length])
+        del self._buffer[: 8 + length]
         try:
             message = json.loads(body)
         except ValueError as error:
@@ -182,7 +183,7 @@ class _Server:
     def request(self, message: Mapping[str, Any]) -> None:
         """Send one request; the zygote is waiting for it, so that this does not block for long."""
         self.sandbox.control.settimeout(sandbox_rules.load().limits.grace)
-        policy.send(self.sandbox.control, message)
+        send(self.sandbox.control, message)
         self.sandbox.control.settimeout(0)
 
 
@@ -448,12 +449,8 @@ class Runner:
         """Processes, as the host numbers them, that outlived their run: to ask while none is going on."""
         return [pid for worker in self._workers for pid in worker.left_alive()]
 
-    def restart(self) -> None:
-        """Let the next runs come from freshly started zygotes."""
-        self.close()
-
     def close(self) -> None:
-        """Stop all zygotes; the runner can still be used."""
+        """Stop all zygotes; the next runs come from freshly started ones."""
         for worker in self._workers:
             worker.close()
 
