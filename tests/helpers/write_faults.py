@@ -94,7 +94,7 @@ COMMANDS = {
     "report": Command(["report", "--out", "{folder}/site"], site),
     "export": Command(["data", "export", "--to", "{folder}/out", "--format", "csv"], exported),
     "run": Command(["run", "--build", BAD, "--build", GOOD, *ONE_BY_ONE], verdicts),
-    "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", NEW, *ONE_BY_ONE], verdicts),
+    "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", GOOD, "--validate", "0", *ONE_BY_ONE], verdicts),
     "recheck": Command(
         ["recheck", *TWO_BUILDS, "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE],
         announced,

@@ -71,7 +71,6 @@ class SandboxPolicy:
     profile: str
     isolate: bool
     preload: tuple[str, ...] = ()
-    read_only: tuple[Path, ...] = ()
     own_id: bool = False
     zygote: bool = True
     bubblewrap: str = "bwrap"
@@ -89,8 +88,7 @@ class SandboxPolicy:
     @property
     def bound(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
         """Folders beside the system's that are visible, read-only, with the parts that are; the outer ones first."""
-        whole = dict.fromkeys((Path.cwd() / path for path in self.read_only), ("",))
-        folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()} | whole
+        folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()}
         return tuple(sorted(folders.items(), key=lambda found: len(found[0].parts)))
 
     @property
@@ -169,7 +167,7 @@ def bubblewrap_command(
         words += ["--ro-bind-try", path, path]
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
     for folder, target, part in bound:
-        if part and (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
+        if (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
             words += ["--symlink", str(link), str(target / part)]
         else:
             words += ["--ro-bind", str(folder / part), str(target / part)]

@@ -349,7 +349,6 @@ class Runner:
         profile: ``hostile`` (every guarantee proven on this host) or ``reviewed`` (what the host allows).
         proof: what holds on this host (``doctor.prove()``); without one nothing is taken as proven.
         zygote: whether to fork runs from a preloaded process; else each run starts Python anew.
-        read_only: further folders that the scripts may read.
         preload: modules that the zygote imports.
         unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
             stored as held.
@@ -370,7 +369,6 @@ class Runner:
         proof: Proof | None = None,
         *,
         zygote: bool = True,
-        read_only: Sequence[Path] = (),
         preload: Sequence[str] = PRELOAD,
         unsandboxed: bool = False,
         start: float | None = None,
@@ -393,7 +391,6 @@ class Runner:
             profile=profile,
             isolate=isolate,
             preload=tuple(preload),
-            read_only=tuple(read_only),
             own_id=own_id,
             seed=seed,
             bubblewrap=found.path if found else "",
