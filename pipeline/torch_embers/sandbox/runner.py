@@ -180,7 +180,7 @@ class _Server:
             raise ConnectionError("the zygote's reply is no message")
         return message
 
-    def request(self, message: Mapping[str, Any]) -> None:
+    def request(self, message: dict[str, Any]) -> None:
         """Send one request; the zygote is waiting for it, so that this does not block for long."""
         self.sandbox.control.settimeout(sandbox_rules.load().limits.grace)
         send(self.sandbox.control, message)
