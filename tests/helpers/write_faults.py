@@ -93,7 +93,7 @@ COMMANDS = {
     "classify": Command(["classify"], predictions),
     "report": Command(["report", "--out", "{folder}/site"], site),
     "export": Command(["data", "export", "--to", "{folder}/out", "--format", "csv"], exported),
-    "run": Command(["run", "--build", BAD, "--build", GOOD, *ONE_BY_ONE], verdicts),
+    "run": Command(["run", *TWO_BUILDS, *ONE_BY_ONE], verdicts),
     "bisect": Command(["bisect", "own_case", "--bad", BAD, "--good", GOOD, "--validate", "0", *ONE_BY_ONE], verdicts),
     "recheck": Command(
         ["recheck", *TWO_BUILDS, "--out", "{folder}/out", "--state", "{folder}/state", *ONE_BY_ONE],
@@ -121,7 +121,11 @@ class Scene:
 
     def ended(self, name: str, folder: Path, **fault: str) -> tuple[int, str]:
         """Exit code and standard error of a command, which a fault may meet."""
-        command = [sys.executable, "-m", "torch_embers", *COMMANDS[name].words, "--database", "{folder}/e.duckdb"]
+        return self.ended_by(COMMANDS[name].words, folder, **fault)
+
+    def ended_by(self, words: list[str], folder: Path, **fault: str) -> tuple[int, str]:
+        """The same of other words."""
+        command = [sys.executable, "-m", "torch_embers", *words, "--database", "{folder}/e.duckdb"]
         faulty = {"LD_PRELOAD": str(self.library), "FAULT_FOLDER": str(folder)} if fault else {}
         done = subprocess.run(
             [word.format(folder=folder) for word in command],
@@ -147,7 +151,7 @@ class Scene:
 
 
 def make_scene(folder: Path, *, cases: bool) -> Scene:
-    """Items, and with ``cases`` three builds and a case that ran on the newest; skips where there is no C compiler."""
+    """Items, and with ``cases`` three builds and a case that ran on one; skips where there is no C compiler."""
     if sys.platform != "linux" or (compiler := shutil.which("cc")) is None:
         pytest.skip("no C compiler, or no LD_PRELOAD")
     library = folder / "faults.so"
@@ -163,8 +167,8 @@ def make_scene(folder: Path, *, cases: bool) -> Scene:
         for number, text in TEXTS.items():
             dates = {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-02T00:00:00Z"}
             stream.write(json.dumps({"number": number, "title": text, "body": text, "state": "open", **dates}) + "\n")
-    for name in ("mine", "run") if cases else ("mine",):
-        code, said = scene.ended(name, scene.folder)
+    for words in [COMMANDS["mine"].words, *([["run", "--build", GOOD]] if cases else [])]:
+        code, said = scene.ended_by(words, scene.folder)
         assert code == 0, said
     return scene
 
