@@ -19,7 +19,7 @@ answer = {
     "duration": 0.1,
 }
 text = json.dumps(answer).encode()
-framed = len(text).to_bytes(4, "big") + text
+framed = len(text).to_bytes(8, "big") + text
 status = b'{"status": 0, "cpu": 0, "peak_memory": 0}'
 for number in range(3, 1024):
     for data in (framed, status, b"1\n" + status):

@@ -11,7 +11,7 @@ result = json.dumps(
 ).encode()
 for number in range(3, 1024):
     try:
-        os.write(number, len(result).to_bytes(4, "big") + result)
+        os.write(number, len(result).to_bytes(8, "big") + result)
     except OSError:
         continue
 os._exit(7)

@@ -36,6 +36,13 @@ print("off by 3" if bad else "equal")
 sys.exit(1 if bad else 0)
 """
 """A case whose bug is there in some versions."""
+HELD = (
+    "SELECT DISTINCT case_hash, build, environment, injected, outcome FROM runs ORDER BY ALL",
+    "SELECT case_hash, build, verdict, k, n, control_build, control_k, control_n FROM verdicts ORDER BY ALL",
+    "SELECT number, reference, status, previous, evidence FROM status_history ORDER BY ALL",
+    "SELECT number, kind, reference, text, is_told FROM announcements ORDER BY ALL",
+)
+"""What a database must hold whoever was killed, without times and numbers of batches."""
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from helpers.executor import BAD, GOOD, NEW, fixed_case, put_item
+from helpers.executor import BAD, GOOD, HELD, NEW, fixed_case, put_item
 from helpers.verdicts import registered
 from support import Ended, assert_clean_error, execute, fake_python, rows, small_disk
 from torch_embers.atom_output import SPACE
@@ -234,15 +234,6 @@ rechecking._write = limited
 
 
 # ---- kills ---------------------------------------------------------------------------------------------------------
-
-
-HELD = (
-    "SELECT DISTINCT case_hash, build, environment, injected, outcome FROM runs ORDER BY ALL",
-    "SELECT case_hash, build, verdict, k, n, control_build, control_k, control_n FROM verdicts ORDER BY ALL",
-    "SELECT number, reference, status, previous, evidence FROM status_history ORDER BY ALL",
-    "SELECT number, kind, reference, text, is_told FROM announcements ORDER BY ALL",
-)
-"""What a database must hold whoever was killed, without times and numbers of batches."""
 
 
 @pytest.mark.serial

@@ -107,7 +107,7 @@ def test_waiting_for_a_processor_is_no_part_of_the_time_limit_up_to_a_bound(runn
 
     processors = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(processors)})
-    runner.restart()
+    runner.close()
     others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
     try:
         slow = ended(0.8, timeout=1.2)
@@ -123,7 +123,7 @@ def test_waiting_for_a_processor_is_no_part_of_the_time_limit_up_to_a_bound(runn
             other.kill()
             other.wait()
         os.sched_setaffinity(0, processors)
-        runner.restart()
+        runner.close()
 
 
 @needs_bubblewrap

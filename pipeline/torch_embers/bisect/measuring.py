@@ -112,7 +112,7 @@ def sandbox_runs(
     share = max(1, -(-len(attempts) // AbsenceRules.load().zygotes))
     with machine.on(build, profile) as runner:
         for at in range(0, len(attempts), share):
-            runner.restart()
+            runner.close()
             yield from runner.run(attempts[at : at + share])
 
 

@@ -28,6 +28,7 @@ from torch_embers import resources
 from torch_embers.errors import EmbersError
 from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules, seccomp
 from torch_embers.sandbox.inside import landlock
+from torch_embers.sandbox.inside.confine import THREAD_VARIABLES
 from torch_embers.sandbox.proof import GUARANTEES, Proof
 from torch_embers.sandbox.runner import Attempt, Runner, RunResult, Worker, descendants
 
@@ -211,7 +212,7 @@ def _tried() -> tuple[dict[str, str], cgroups.Delegation]:
 def _probes(bait: Bait) -> list[Probe]:
     limits = sandbox_rules.load().limits
     cap, disk = str(limits.processes), str(limits.disk)
-    allowed = (*sandbox_rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *policy.THREAD_VARIABLES)
+    allowed = (*sandbox_rules.load().environment, "EMBERS_SEED", "PYTHONHASHSEED", "LC_CTYPE", *THREAD_VARIABLES)
     return [
         Probe("no_network", "network", (str(bait.port), bait.abstract, bait.path)),
         Probe("no_network", "families"),

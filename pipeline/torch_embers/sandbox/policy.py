@@ -27,6 +27,8 @@ from typing import IO, TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.errors import SandboxError
 from torch_embers.sandbox import program, sandbox_rules, seccomp
+from torch_embers.sandbox.inside.confine import THREAD_VARIABLES
+from torch_embers.sandbox.inside.supervisor import send
 from torch_embers.sandbox.layout import is_below
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ FINISHING = ("seccomp", "landlock_create_ruleset", "landlock_add_rule", "landloc
 COVERED = (0o1777, 0o700, 0o1777)
 """Modes of a run's folders: for temporary files, home, shared memory."""
 
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 RUN_ID = 1000
 FIRST_HOST_ID = 0x70000000
 """Where root starts the sandbox, runs get a user of their own in the range that systemd's list of user ids marks as
@@ -70,7 +71,6 @@ class SandboxPolicy:
     profile: str
     isolate: bool
     preload: tuple[str, ...] = ()
-    read_only: tuple[Path, ...] = ()
     own_id: bool = False
     zygote: bool = True
     bubblewrap: str = "bwrap"
@@ -88,8 +88,7 @@ class SandboxPolicy:
     @property
     def bound(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
         """Folders beside the system's that are visible, read-only, with the parts that are; the outer ones first."""
-        whole = dict.fromkeys((Path.cwd() / path for path in self.read_only), ("",))
-        folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()} | whole
+        folders = {Path.cwd() / prefix: parts for prefix, parts in self.layout.parts().items()}
         return tuple(sorted(folders.items(), key=lambda found: len(found[0].parts)))
 
     @property
@@ -170,7 +169,7 @@ def bubblewrap_command(
         words += ["--ro-bind-try", path, path]
     words += ["--perms", "0755", "--dir", "/dev/shm"]  # noqa: S108 - inside the sandbox
     for folder, target, part in bound:
-        if part and (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
+        if (folder / part).is_symlink() and not (link := (folder / part).readlink()).is_absolute():
             words += ["--symlink", str(link), str(target / part)]
         else:
             words += ["--ro-bind", str(folder / part), str(target / part)]
@@ -432,12 +431,6 @@ def _map_ids(pid: int) -> bool:
             owned = False
             file.write_text(only_root, encoding="ascii")
     return owned
-
-
-def send(control: socket.socket, message: Mapping[str, Any]) -> None:
-    """Send one message to a zygote."""
-    body = json.dumps(message).encode()
-    control.sendall(len(body).to_bytes(4, "big") + body)
 
 
 def machine() -> str:

@@ -243,8 +243,7 @@ def counters() -> None:
     """Use up what the kernel counts for the user of the host."""
     timer = ctypes.c_int()
     number = {"x86_64": 222, "aarch64": 107}[os.uname().machine]
-    if all(syscall_with(number, 1, None, ctypes.byref(timer)) == 0 for _ in range(1000)):
-        fail("1000 timers")
+    must_be_denied("a timer", syscall_with(number, 1, None, ctypes.byref(timer)))
     must_be_denied("inotify", LIBC.inotify_init1(0))
     number = {"x86_64": 206, "aarch64": 0}[os.uname().machine]
     must_be_denied(
@@ -489,7 +488,7 @@ def forge() -> None:
                 raise
             continue
         if stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode):
-            os.write(number, len(body).to_bytes(4, "big") + body)
+            os.write(number, len(body).to_bytes(8, "big") + body)
     for number in range(64):
         try:
             with Path(f"/proc/1/fd/{number}").open("wb") as file:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from torch_embers.errors import InputError, SandboxError
 from torch_embers.sandbox import cgroups, layout, policy, program, sandbox_rules
+from torch_embers.sandbox.inside.supervisor import send
 from torch_embers.sandbox.output import harmless
 from torch_embers.sandbox.proof import ESTIMATED
 
@@ -166,11 +167,11 @@ class _Server:
                 raise ConnectionError("the zygote's reply is too long")
 
     def _message(self) -> dict[str, Any] | None:
-        length = int.from_bytes(self._buffer[:4], "big")
-        if len(self._buffer) < 4 or len(self._buffer) < 4 + length:
+        length = int.from_bytes(self._buffer[:8], "big")
+        if len(self._buffer) < 8 or len(self._buffer) < 8 + length:
             return None
-        body = bytes(self._buffer[4 : 4 + length])
-        del self._buffer[: 4 + length]
+        body = bytes(self._buffer[8 : 8 + length])
+        del self._buffer[: 8 + length]
         try:
             message = json.loads(body)
         except ValueError as error:
@@ -179,10 +180,10 @@ class _Server:
             raise ConnectionError("the zygote's reply is no message")
         return message
 
-    def request(self, message: Mapping[str, Any]) -> None:
+    def request(self, message: dict[str, Any]) -> None:
         """Send one request; the zygote is waiting for it, so that this does not block for long."""
         self.sandbox.control.settimeout(sandbox_rules.load().limits.grace)
-        policy.send(self.sandbox.control, message)
+        send(self.sandbox.control, message)
         self.sandbox.control.settimeout(0)
 
 
@@ -348,7 +349,6 @@ class Runner:
         profile: ``hostile`` (every guarantee proven on this host) or ``reviewed`` (what the host allows).
         proof: what holds on this host (``doctor.prove()``); without one nothing is taken as proven.
         zygote: whether to fork runs from a preloaded process; else each run starts Python anew.
-        read_only: further folders that the scripts may read.
         preload: modules that the zygote imports.
         unsandboxed: let reviewed scripts run with this user's rights where no sandbox can be had; nothing is then
             stored as held.
@@ -369,7 +369,6 @@ class Runner:
         proof: Proof | None = None,
         *,
         zygote: bool = True,
-        read_only: Sequence[Path] = (),
         preload: Sequence[str] = PRELOAD,
         unsandboxed: bool = False,
         start: float | None = None,
@@ -392,7 +391,6 @@ class Runner:
             profile=profile,
             isolate=isolate,
             preload=tuple(preload),
-            read_only=tuple(read_only),
             own_id=own_id,
             seed=seed,
             bubblewrap=found.path if found else "",
@@ -448,12 +446,8 @@ class Runner:
         """Processes, as the host numbers them, that outlived their run: to ask while none is going on."""
         return [pid for worker in self._workers for pid in worker.left_alive()]
 
-    def restart(self) -> None:
-        """Let the next runs come from freshly started zygotes."""
-        self.close()
-
     def close(self) -> None:
-        """Stop all zygotes; the runner can still be used."""
+        """Stop all zygotes; the next runs come from freshly started ones."""
         for worker in self._workers:
             worker.close()
 

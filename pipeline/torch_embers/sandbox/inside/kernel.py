@@ -31,8 +31,6 @@ CAPABILITY_VERSION = 0x20080522
 SET_INTERFACE_FLAGS, INTERFACE_UP = 0x8914, 1
 
 LIBC = ctypes.CDLL(None, use_errno=True)
-PYTHON = ctypes.PyDLL(None, use_errno=True)
-"""The same, called without letting go of the interpreter."""
 
 
 class FilterProgram(ctypes.Structure):
@@ -52,18 +50,6 @@ def call(name: str, *arguments: object) -> int:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
     return answer
-
-
-def fork() -> int:
-    """``fork(2)`` for code of ours in a process of one thread.
-
-    ``os.fork`` seeds generators and makes locks anew afterwards, for which a child copies 250 pages of its parent: a
-    quarter of what a supervisor costs. No run is forked in this way, because a script could see the difference.
-    """
-    pid = int(PYTHON.fork())
-    if pid < 0:
-        raise OSError(ctypes.get_errno(), "fork")
-    return pid
 
 
 def write_file(path: str, text: bytes, flags: int = os.O_WRONLY) -> None:

@@ -1,6 +1,6 @@
 """First process of a sandbox: takes requests, which a supervisor and zygotes carry out. It imports no build.
 
-Messages on the socket to the driver are JSON behind a length of four bytes; the first is the configuration (see
+Messages on the socket to the driver are JSON behind a length of eight bytes; the first is the configuration (see
 ``policy.SandboxPolicy.configuration``), each further one a run (``sandbox/runner.py``). It ends with its driver at any
 time, also while a zygote still imports.
 """
@@ -8,7 +8,6 @@ time, also while a zygote still imports.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import select
 import shutil
@@ -30,32 +29,6 @@ if TYPE_CHECKING:
 
 HERE = __name__.partition(".")[0]
 """The name under which this package was imported; a script shall not find it."""
-
-
-def receive(control: socket.socket) -> Message | None:
-    """The next message; None when the driver is gone."""
-    head = exactly(control, 4)
-    body = exactly(control, int.from_bytes(head, "big")) if head else b""
-    message: Message = json.loads(body.decode()) if body else {}
-    return message or None
-
-
-def exactly(control: socket.socket, count: int) -> bytes:
-    """Read ``count`` bytes; empty at the end of the stream."""
-    parts: list[bytes] = []
-    while count:
-        part = control.recv(min(count, 1 << 20))
-        if not part:
-            return b""
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
-
-
-def send(control: socket.socket, message: Message) -> None:
-    """Send one message."""
-    body = json.dumps(message).encode()
-    control.sendall(len(body).to_bytes(4, "big") + body)
 
 
 def seal(config: Message) -> int:
@@ -220,7 +193,7 @@ class Steward:
         if self.config["isolate"] and kernel.network_state() != network:
             self.renew_network()
         reply["helpers"] = 1 + len(set(self.zygotes.values()))
-        send(self.control, reply)
+        supervisor.send(self.control, reply)
         if place:
             shutil.rmtree(place, ignore_errors=True)
 
@@ -254,21 +227,21 @@ def wait(link: socket.socket, control: socket.socket, deadline: float | None) ->
 
 def serve(control: socket.socket) -> zygote.Script:
     """Answer requests until the driver goes away. Comes back only in the process of a run, with what to execute."""
-    config = receive(control)
+    config, _ = supervisor.receive(control)
     if config is None:
         os._exit(0)
     try:
         steward = Steward(control, config)
     except OSError as error:
-        send(control, {"ready": False, "error": f"sandbox: {error}", "versions": {}})
+        supervisor.send(control, {"ready": False, "error": f"sandbox: {error}", "versions": {}})
         os._exit(1)
     try:
         if config["zygote"]:
-            send(control, steward.start_zygote())
+            supervisor.send(control, steward.start_zygote())
         else:
-            send(control, {"ready": True, "error": "", "versions": zygote.own_version()})
+            supervisor.send(control, {"ready": True, "error": "", "versions": zygote.own_version()})
         while True:
-            request = receive(control)
+            request, _ = supervisor.receive(control)
             if request is None:
                 os._exit(0)
             steward.attend(request)

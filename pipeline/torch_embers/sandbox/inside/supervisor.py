@@ -33,9 +33,10 @@ OWN_TASKS = 4
 READS = 32
 """Reads of a stream between two looks at the caps: a pipe of packets (O_DIRECT), or one whose writers are fast, gives a
 byte at a time, and a run that wrote so kept the supervisor reading for a second, in which it took 3 GB."""
-DESCRIBED_EVERY = 25
-"""Looks between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks,
-while which everybody on the host waits who locks a file."""
+DESCRIBED_EVERY = 0.5
+"""Seconds between two counts of mappings, which take a millisecond for a process that has imported torch, and of locks,
+while which everybody on the host waits who locks a file. Not a number of looks: where mappings are many, so that they
+must be counted, a look that counts shared pages exactly takes a second and more."""
 DESCRIPTION = 256
 """Bytes of the kernel for one mapping: 209 were measured with 65,530 of them."""
 SLOW_COUNT = 0.05
@@ -258,7 +259,7 @@ class Watch:
         self.started = time.monotonic()
         self.waited = 0.0
         self.waits: dict[str, float] = {}
-        self.looks, self.described = 0, 0
+        self.described, self.next_description = 0, self.started + DESCRIBED_EVERY
         self.base = request["allowance"] if request["mode"] == "exec" else config.get("resident", 0)
         self.ended, self.detail = "", ""
         self.running = True
@@ -339,9 +340,9 @@ class Watch:
             memory += used
             tasks += threads
             files += files_of(pid)
-        self.looks += 1
-        if self.looks % DESCRIBED_EVERY == 0:
+        if time.monotonic() >= self.next_description:
             self.described = self.held_for_mappings(pids)
+            self.next_description = time.monotonic() + DESCRIBED_EVERY
             if many_locks(self.limits["locks"]):
                 self.stop("memory", f"with more than {self.limits['locks']} locks on files")
         if tasks >= self.limits["processes"] - OWN_TASKS:
