@@ -50,7 +50,8 @@ class _Words:
         return place
 
     def all_at(self, texts: Sequence[str]) -> list[int]:
-        return [self.at(text) for text in texts]
+        known = self._known
+        return [known[text] if text in known else self.at(text) for text in texts]
 
 
 def files(facts: ReportFacts) -> Iterator[tuple[str, bytes]]:
