@@ -274,11 +274,7 @@ def _groups(writer: Writer) -> None:
     writer.page("classes.html", "groups.html", heading="Classes", text=text, parts=parts)
     for kind, groups, text in (
         ("operator", facts.by_operator, CALLED),
-        (
-            "component",
-            facts.by_component,
-            PARTS.format(writer.project),
-        ),
+        ("component", facts.by_component, PARTS.format(writer.project)),
     ):
         rows = [("", _rows(writer, kind, groups))]
         writer.page(f"{kind}s.html", "groups.html", heading=f"{kind.capitalize()}s", text=text, parts=rows)

@@ -19,20 +19,8 @@ if TYPE_CHECKING:
 
 CALL = "embersItems"
 COLUMNS = (
-    *(
-        "repo",
-        "number",
-        "title",
-        "title_place",
-        "state",
-        "created",
-        "page",
-        "labels",
-        "classes",
-        "operators",
-        "components",
-    ),
-    *("backends", "status", "verdict", "release", "closable"),
+    *("repo", "number", "title", "title_place", "state", "created", "page", "labels", "classes", "operators"),
+    *("components", "backends", "status", "verdict", "release", "closable"),
 )
 EPOCH = date(2000, 1, 1)
 
