@@ -12,7 +12,7 @@ WITH decided AS (
     FROM study_verdicts v
     JOIN study_closings k USING (repo, number)
     JOIN study_dates d USING (repo, number)
-    LEFT JOIN item_dispositions i USING (repo, number)
+    LEFT JOIN study_dispositions i USING (repo, number)
     WHERE k.closing IS NOT NULL AND d.reported_at < v.released AND (k.closing <> 'open' OR v.is_report)
 )
 SELECT version AS release, released, class, count(*) FILTER (WHERE occurs) AS k, count(*) AS n

@@ -25,6 +25,9 @@ WHERE verdict IN ('occurs', 'absent', 'not_seen') AND l.released < (SELECT befor
                   AND b.scheme = 'bug_type' AND b.value = 'not_a_bug')
 GROUP BY ALL;
 
+-- Why was each issue closed? Kept once, because three queries read it.
+CREATE OR REPLACE TEMP TABLE study_dispositions AS FROM item_dispositions;
+
 -- What had the tracker decided about an issue by the end of the time? Closed as fixed: its thread shows a fix. For a day in the past only a
 -- closing by then counts: an issue that was closed later was open then, and one whose closing nobody dates is left out (NULL) unless it was
 -- seen closed by then. The day of an annotator's evidence is that of the closing only where the evidence is what closes an issue: a reason or
@@ -38,7 +41,7 @@ WITH dated AS (
                     CASE WHEN d.evidence_kind IN ('state_reason', 'event')
                            OR (d.disposition = 'fixed' AND d.evidence_kind IN ('closing_pr', 'commit')) THEN d.evidence_date END) AS closed_on,
            coalesce(c.facts_as_of, i.fetched_at)::DATE AS seen_on
-    FROM items i LEFT JOIN item_dispositions d USING (repo, number) LEFT JOIN catalog c USING (repo, number)
+    FROM items i LEFT JOIN study_dispositions d USING (repo, number) LEFT JOIN catalog c USING (repo, number)
     LEFT JOIN closings k USING (repo, number)
     WHERE i.state IS NOT NULL AND coalesce(nullif(i.kind, ''), 'issue') = 'issue'
 ), decided_since AS (

@@ -16,7 +16,7 @@ WITH newest AS (
     JOIN (SELECT repo, number, scheme, value FROM study_labels WHERE scheme IN ('bug_type', 'memory_type', 'consequence')
           UNION ALL SELECT repo, number, 'all', 'all' FROM newest
           UNION ALL SELECT repo, number, 'disposition', CASE disposition WHEN 'fixed' THEN 'fixed, case of another input' ELSE disposition END
-          FROM item_dispositions) c USING (repo, number)
+          FROM study_dispositions) c USING (repo, number)
 )
 SELECT version AS release, scheme, class, closing AS state, count(*) FILTER (WHERE occurs) AS k, count(*) AS n
 FROM tested WHERE occurs IS NOT NULL AND (scheme <> 'disposition' OR closing = 'closed otherwise')

@@ -50,10 +50,12 @@ _REFERENCE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#[1-9][0-9]*|[0-9a-f]{7,40}|https:
 _UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f|<>\"'`\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """What no reference has, and what a page or a terminal could take for more than text."""
 _THREADS = {"whole": "with the whole thread", "partly": "with a part of the thread", "no": "without the thread"}
-_TABLE = """
-CREATE TEMP TABLE judgements AS SELECT unnest(from_json($rows, '[{
-    "subject": "VARCHAR", "question": "VARCHAR", "item": "BIGINT", "answer": "VARCHAR", "reader": "VARCHAR",
-    "blind": "BOOLEAN", "day": "VARCHAR", "reason": "VARCHAR", "facts": "JSON"}]'), recursive := true)
+_COLUMNS = """{"subject": "VARCHAR", "question": "VARCHAR", "item": "BIGINT", "answer": "VARCHAR", "reader": "VARCHAR",
+    "blind": "BOOLEAN", "day": "VARCHAR", "reason": "VARCHAR", "facts": "JSON"}"""
+_TABLE = f"""
+CREATE TEMP TABLE judgements AS
+FROM read_json($path, format = 'newline_delimited', columns = {_COLUMNS})
+UNION ALL SELECT unnest(from_json($rows, '[{_COLUMNS}]'), recursive := true)
 """
 
 
@@ -288,14 +290,6 @@ def read(body: bytes) -> list[Judgement]:
     return found
 
 
-@cache
-def _checked() -> list[str]:
-    """The lines of the file, after each was checked."""
-    body = resources.data_file(FILE).read_bytes()
-    read(body)
-    return body.decode().removesuffix("\n").split("\n")
-
-
 def define(connection: duckdb.DuckDBPyConnection, more: Sequence[Judgement] = ()) -> None:
     """Give a connection the temporary table ``judgements`` and the views of ``judgements.sql``.
 
@@ -306,8 +300,12 @@ def define(connection: duckdb.DuckDBPyConnection, more: Sequence[Judgement] = ()
     Raises:
         InputError: a line of the file is wrong; the message names it.
     """
-    rows = [*_checked(), *(row.line() for row in more)]
-    connection.execute(_TABLE, {"rows": f"[{','.join(rows)}]"})
+    path = resources.data_file(FILE)
+    try:
+        connection.execute(_TABLE, {"path": str(path), "rows": f"[{','.join(row.line() for row in more)}]"})
+    except duckdb.Error:  # to check each line takes longer than most queries
+        read(path.read_bytes())
+        raise
     labels = str(resources.data_file(BODY_LABELS))
     connection.execute("CREATE TEMP TABLE body_labels AS FROM read_csv($path, all_varchar = true)", {"path": labels})
     connection.execute(resources.package_file("judgements.sql").read_text(encoding="utf-8"))

@@ -157,7 +157,7 @@ def test_what_can_be_seen_is_accepted(answer: str, facts: dict[str, Any]) -> Non
 @pytest.fixture
 def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Make these rows the file."""
-    cached = (judgements.fix_test_answers, judgements._case_readings, judgements._checked)
+    cached = (judgements.fix_test_answers, judgements._case_readings)
     kept = resources.data_file
 
     def give(*rows: dict[str, Any]) -> None:
@@ -209,6 +209,7 @@ def test_a_relation_alone_is_a_reading_of_a_case(given: Callable[..., None]) -> 
 
 
 def test_every_question_of_the_shipped_file_is_about_what_its_name_says() -> None:
+    assert judgements.read(resources.data_file(judgements.FILE).read_bytes())
     for row in judgements.ask("FROM judgements WHERE subject LIKE 'fix_test:%'"):
         assert re.fullmatch(r"fix_test:fix\d+_[0-9a-f]{8}_[0-9a-f]{4}_.+", row["subject"]), row
 

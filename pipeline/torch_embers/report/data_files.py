@@ -79,10 +79,7 @@ def write_sqlite(tables: Mapping[str, pa.Table], path: Path) -> None:
                 connection.close()
             repos = tables["items"]["repo"].unique().to_pylist()
             about = made.with_name(metadata_path(path).name)
-            about.write_text(
-                json.dumps(metadata(path.stem, repos), indent=1) + "\n",
-                encoding="utf-8",
-            )
+            about.write_text(json.dumps(metadata(path.stem, repos), indent=1) + "\n", encoding="utf-8")
             made.replace(path)
             about.replace(metadata_path(path))
     except (OSError, sqlite3.Error) as error:

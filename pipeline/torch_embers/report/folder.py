@@ -37,7 +37,8 @@ class Site:
         """Write a file below the folder, as a whole or piece by piece."""
         body = content.encode("utf-8", "replace") if isinstance(content, str) else content
         path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():  # to be told that it exists takes four times as long
+            path.parent.mkdir(parents=True)
         with path.open("wb") as file:
             file.writelines([body] if isinstance(body, bytes) else body)
             self.size += file.tell()

@@ -14,7 +14,7 @@ from torch_embers.escaping import visible
 from torch_embers.report import operators, places
 from torch_embers.timeline.model import GAPS
 from torch_embers.verdicts.item_verdict import item_verdict
-from torch_embers.verdicts.matrix import builds_of, changes, deciding, preferred, span, version_key
+from torch_embers.verdicts.matrix import builds_of, changes, deciding, preferred, rank, span, version_key
 from torch_embers.views.item_evidence import by_item
 from torch_embers.views.script_text import last_change
 
@@ -216,6 +216,14 @@ class ReportFacts:
         cases = {key: self.related_cases(key) for key in self.cases_of}
         seen = {key: [self.newest[c["name"]] for c in own if c["name"] in self.newest] for key, own in cases.items()}
         return {key: item_verdict(cases[key], entries) for key, entries in seen.items() if entries}
+
+    def ranked(self, keys: Sequence[Key]) -> list[Key]:
+        """Items by their verdict in the order of ``ORDER``, those without one last; else as they were."""
+        return sorted(keys, key=lambda key: self._ranks.get(key, len(ORDER)))
+
+    @cached_property
+    def _ranks(self) -> dict[Key, int]:
+        return {key: rank(decided.entry.verdict) for key, decided in self._decided.items()}
 
     def related_cases(self, key: Key) -> list[Row]:
         """The cases of an item, each with its relation to it."""

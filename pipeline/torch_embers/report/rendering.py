@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
@@ -82,6 +83,7 @@ def environment(newest: datetime | None, *, has_docs: bool = False) -> Environme
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,
         finalize=_seen,
     )
     made.filters |= {"day": day, "moment": _moment, "iso": iso, "number": _number, "words": words}
@@ -142,6 +144,7 @@ def cell_class(cell: str) -> str:
     return "text" if len(cell) > LONGEST_NAME else ""
 
 
+@cache
 def class_name(scheme: str, value: str) -> str:
     """A class with the name by which people look for it, where it has one."""
     aliases = [alias for alias, named in Taxonomy.load().aliases.items() if named == f"{scheme}={value}"]

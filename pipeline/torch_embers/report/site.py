@@ -26,7 +26,6 @@ from torch_embers.report import (
 )
 from torch_embers.report.joined_facts import counted, cut
 from torch_embers.settings import DEFAULT_REPO, only_repository, project_of
-from torch_embers.verdicts.matrix import rank
 from torch_embers.views import answers
 
 if TYPE_CHECKING:
@@ -275,11 +274,7 @@ def _groups(writer: Writer) -> None:
     writer.page("classes.html", "groups.html", heading="Classes", text=text, parts=parts)
     for kind, groups, text in (
         ("operator", facts.by_operator, CALLED),
-        (
-            "component",
-            facts.by_component,
-            PARTS.format(writer.project),
-        ),
+        ("component", facts.by_component, PARTS.format(writer.project)),
     ):
         rows = [("", _rows(writer, kind, groups))]
         writer.page(f"{kind}s.html", "groups.html", heading=f"{kind.capitalize()}s", text=text, parts=rows)
@@ -288,15 +283,14 @@ def _groups(writer: Writer) -> None:
 def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> list[dict[str, Any]]:
     """Write the page of each group, and return the rows of their list, the largest first."""
     facts, rows = writer.facts, []
+    occurring = {key for key, answer in facts.answers.items() if answer.occurs}
     for name, keys in groups.items():
-        occurs = sum(1 for key in keys if key in facts.answers and facts.answers[key].occurs)
-        ordered = sorted(keys, key=lambda key: (_rank(facts, key), key))
         writer.page(
             writer.paths[kind][name],
             "group.html",
             heading=f"{kind.capitalize()} {name.replace('=', ': ')}",
             text="",
-            keys=ordered,
+            keys=facts.ranked(keys),
             query=table_query(kind, name),
         )
         rows.append(
@@ -304,16 +298,11 @@ def _rows(writer: Writer, kind: str, groups: Mapping[str, Sequence[Key]]) -> lis
                 "name": rendering.class_name(*name.split("=", 1)) if "=" in name else name,
                 "page": writer.paths[kind][name],
                 "count": len(keys),
-                "cases": sum(1 for key in keys if key in facts.cases_of),
-                "occurs": occurs,
+                "cases": len(facts.cases_of.keys() & keys),
+                "occurs": len(occurring.intersection(keys)),
             }
         )
     return sorted(rows, key=lambda row: (-row["count"], row["name"]))
-
-
-def _rank(facts: ReportFacts, key: Key) -> int:
-    decided = facts.verdict(key)
-    return rank(decided.entry.verdict) if decided else len(ORDER)
 
 
 def table_query(kind: str, name: str) -> str:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from torch_embers import resources
 from torch_embers.link import relations
 from torch_embers.link.chain import IDENTITY, STRONG
+from torch_embers.report import data_files
 from torch_embers.settings import DEFAULT_REPO
 from torch_embers.store import schema
 from torch_embers.store.rows import mappings
@@ -139,11 +140,12 @@ def _items(connection: duckdb.DuckDBPyConnection, strong: Sequence[str]) -> list
     result = connection.execute(_query("items"), {"strong": strong})
     names = [column[0] for column in result.description or ()]
     items = []
-    while row := result.fetchone():
-        item = dict(zip(names, row, strict=True))
-        for name in ("labels", "classes", "components"):
-            item[name] = list(map(sys.intern, item[name]))
-        items.append(item)
+    while rows := result.fetchmany(data_files.ROWS):
+        for row in rows:
+            item = dict(zip(names, row, strict=True))
+            for name in ("labels", "classes", "components"):
+                item[name] = list(map(sys.intern, item[name]))
+            items.append(item)
     return items
 
 

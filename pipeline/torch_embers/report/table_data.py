@@ -19,20 +19,8 @@ if TYPE_CHECKING:
 
 CALL = "embersItems"
 COLUMNS = (
-    *(
-        "repo",
-        "number",
-        "title",
-        "title_place",
-        "state",
-        "created",
-        "page",
-        "labels",
-        "classes",
-        "operators",
-        "components",
-    ),
-    *("backends", "status", "verdict", "release", "closable"),
+    *("repo", "number", "title", "title_place", "state", "created", "page", "labels", "classes", "operators"),
+    *("components", "backends", "status", "verdict", "release", "closable"),
 )
 EPOCH = date(2000, 1, 1)
 
@@ -50,7 +38,8 @@ class _Words:
         return place
 
     def all_at(self, texts: Sequence[str]) -> list[int]:
-        return [self.at(text) for text in texts]
+        known = self._known
+        return [known[text] if text in known else self.at(text) for text in texts]
 
 
 def files(facts: ReportFacts) -> Iterator[tuple[str, bytes]]:

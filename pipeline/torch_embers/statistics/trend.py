@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
+from scipy import special  # scipy.stats takes a second to import
 
 from torch_embers.errors import InputError
 from torch_embers.statistics.insufficient import InsufficientData
@@ -71,4 +71,4 @@ def share_trend(
     share, away = events / items, time - float(time @ size) / items
     product, spread = float(away @ hits), float(size @ away**2)
     z = product / math.sqrt(share * (1 - share) * spread)
-    return ShareTrend(z, float(2 * stats.norm.sf(abs(z))), product / spread, len(hits), events, items)
+    return ShareTrend(z, float(2 * special.ndtr(-abs(z))), product / spread, len(hits), events, items)

@@ -29,9 +29,11 @@ def print_items(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, Sequenc
             left out then; a wide one shows them last anyway.
     """
     several = len({row["repo"] for row in rows}) > 1
-    names = [console.link(f"{row['repo'] if several else ''}#{row['number']}", row["address"]) for row in rows]
     addresses = [row["address"] for row in rows]
     out = console.stdout()
+    names: Sequence[str | Text] = [f"{row['repo'] if several else ''}#{row['number']}" for row in rows]
+    if out.color_system:
+        names = [console.link(str(name), address) for name, address in zip(names, addresses, strict=True)]
     shown: dict[str, Sequence[str | Text]] = {"item": names, **columns}
     if rows and out.width >= console.WIDE:
         shown["address"] = addresses

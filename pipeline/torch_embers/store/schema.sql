@@ -1242,15 +1242,15 @@ QUALIFY row_number() OVER (
 COMMENT ON VIEW statuses IS 'The status that counts for each item and backend: the own one that was written last, else the shipped one.';
 
 CREATE VIEW item_classes AS
-SELECT repo, number, list_sort(list(DISTINCT scheme || '=' || value)) AS classes,
-    list_sort(list(DISTINCT scheme || '=' || value) FILTER (confidence IN ('medium', 'high'))) AS medium_classes,
-    list_sort(list(DISTINCT scheme || '=' || value) FILTER (confidence = 'high')) AS high_classes
-FROM (
-    SELECT repo, number, scheme, value, 'high' AS confidence FROM gold_labels
+WITH known AS ( -- each class once: three lists of distinct ones would be counted one by one
+    SELECT DISTINCT repo, number, scheme || '=' || value AS class, 2 AS sure FROM gold_labels
     UNION ALL
-    SELECT repo, number, scheme, value, confidence FROM predictions p
-    WHERE NOT EXISTS (FROM gold_labels g WHERE g.repo = p.repo AND g.number = p.number AND g.scheme = p.scheme)
-) GROUP BY ALL;
+    SELECT repo, number, scheme || '=' || value, max(coalesce(list_position(['medium', 'high'], confidence), 0)) FROM predictions p
+    WHERE NOT EXISTS (FROM gold_labels g WHERE g.repo = p.repo AND g.number = p.number AND g.scheme = p.scheme) GROUP BY ALL
+)
+SELECT repo, number, list_sort(list(class)) AS classes, list_sort(list(class) FILTER (sure >= 1)) AS medium_classes,
+    list_sort(list(class) FILTER (sure = 2)) AS high_classes
+FROM known GROUP BY ALL;
 COMMENT ON VIEW item_classes IS 'Classes of each item as `scheme=value`: the gold labels of a scheme, else what the classifier says.';
 
 CREATE VIEW current_timelines AS

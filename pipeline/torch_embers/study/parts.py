@@ -67,8 +67,9 @@ def run(store: Store, what: Sequence[str], out: Path, progress: Progress, *, as_
     plan = samples.load(as_of)
     with store.read() as connection:
         schema.require_ours(connection, store.path)
-        study = None if wanted == {"claims"} else make(connection, plan)
+        # the claims' tables are those of the first sample: so they are made once
         report = verdicts.evaluate(connection, definitions.load()) if "claims" in wanted else None
+        study = None if wanted == {"claims"} else make(connection, plan)
     done = Done(study, findings.decide(study) if study else (), report)
     if study is not None:
         for table in study.tables:

@@ -143,12 +143,14 @@ def parse_day(text: str) -> date:
 def at(connection: duckdb.DuckDBPyConnection, time: Time) -> None:
     """Make the tables of one time: study_issues, study_closed, study_bugs, study_patched, study_patches.
 
-    The connection may be read-only: all tables are temporary. Those of an earlier call are replaced.
+    The connection may be read-only: all tables are temporary. Those of another time are replaced.
     """
-    connection.execute(f"SET memory_limit = '{MEMORY}'")
     before = time.last + timedelta(days=1)
-    connection.execute("CREATE OR REPLACE TEMP TABLE study_time (first_day DATE, before_day DATE, is_past BOOLEAN)")
-    connection.execute("INSERT INTO study_time VALUES (?, ?, ?)", [time.first, before, time.last < _present()])
+    own = (time.first, before, time.last < _present())
+    if _has(connection, "study_time") and connection.execute("FROM study_time").fetchall() == [own]:
+        return
+    connection.execute(f"SET memory_limit = '{MEMORY}'")
+    fill(connection, "study_time", "first_day DATE, before_day DATE, is_past BOOLEAN", [own])
     fill(connection, "study_repository", "repo VARCHAR", [(repository_of(connection),)])
     if not _has(connection, "study_dates"):
         for table in fact_tables.tables():
