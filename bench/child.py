@@ -7,6 +7,7 @@ a function needs it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -38,6 +39,9 @@ def tracker(items: str, answer_after: str) -> None:
                 return Answered({"resources": {}, "rate": {"remaining": 5000}})
             if asked.path.startswith("/users/"):
                 return Answered([] if asked.path.endswith("/orgs") else {"login": "ann", "id": 1})
+            if match := re.fullmatch(r"/repos/[^/]+/[^/]+/issues/(\d+)/(comments|events)", asked.path):
+                kept = repository.comments if match[2] == "comments" else repository.events
+                return self._page(asked, [one for one in kept if one["number"] == int(match[1])])
             return super()._routed(asked)
 
     with Slow() as server:
