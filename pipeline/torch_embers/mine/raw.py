@@ -123,7 +123,7 @@ def derive_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _derive(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
     known = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE temporary").fetchall()}
-    if "said_links" not in known:
+    if "said_items" not in known:
         for name in ("macros.sql", *_SAID):
             connection.execute(text_of(name))
     for name in ("items", "parts", *(["catalog"] if "catalog" in tables else [])):
