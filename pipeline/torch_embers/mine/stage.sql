@@ -4,7 +4,7 @@
 
 CREATE OR REPLACE TEMP MACRO is_wrapper(has, object) AS  -- CASE: each JSON function reads the whole text, so most records are not asked
     CASE WHEN list_has_any(has, ['number', 'action', 'sha', 'event', 'payload', 'issue_url']) THEN false
-         WHEN has IS NULL THEN json_type(object) = 'ARRAY'
+         WHEN coalesce(len(has), 0) = 0 THEN json_type(object) = 'ARRAY'
          ELSE coalesce(json_type(object, '$.items') = 'ARRAY' OR json_type(object, '$.nodes') = 'ARRAY' OR json_type(object, '$.data') = 'OBJECT'
              OR list_has_any(has, ['issues', 'pullRequests', 'issueOrPullRequest', 'issue', 'pullRequest']), false) END;
 
