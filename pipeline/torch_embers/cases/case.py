@@ -349,6 +349,8 @@ class _WithoutFault(ast.NodeTransformer):
         return ast.Pass() if node.name == SPOIL else self.generic_visit(node)
 
     def visit(self, node: ast.AST) -> Any:
+        if isinstance(node, ast.expr):  # holds no statement
+            return node
         return ast.Pass() if is_fault(node) else super().visit(node)
 
 

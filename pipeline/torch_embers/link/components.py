@@ -11,11 +11,12 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from torch_embers import toml_models
 from torch_embers.link import relations
-from torch_embers.link.relations import bounded_pattern, contains_any
+from torch_embers.link.relations import bounded_pattern
 from torch_embers.toml_models import Entry
 
 FILE = "components.toml"
 MAX_DETAIL = 120
+_BEYOND_ASCII = re.compile(r"\\[wWsSdD]|\[\^")
 
 
 class Component(NamedTuple):
@@ -42,6 +43,15 @@ class _TextRule(Entry):
     place: Literal["title", "any"] = Field(alias="in")
     needs: tuple[str, ...] = ()
     pattern: Annotated[re.Pattern[str], BeforeValidator(bounded_pattern)]
+
+    @model_validator(mode="after")
+    def _same_in_duckdb(self) -> Self:
+        """DuckDB chooses the bodies that are read (``Components.signs``), and knows letters of ASCII only."""
+        if self.place == "any" and (not self.needs or _BEYOND_ASCII.search(self.pattern.pattern)):
+            raise ValueError(
+                f"a pattern for bodies needs `needs`, and neither \\w, \\s nor [^...]: {self.pattern.pattern}"
+            )
+        return self
 
 
 class _Part(Entry):
@@ -100,6 +110,16 @@ class Components(Entry):
         wide = {label.lower(): part.wide for part in self.part for label in part.labels}
         return wide | {label.lower(): part.strict for part in self.part for label in part.strict_labels}
 
+    @cached_property
+    def signs(self) -> tuple[str, ...]:
+        """Patterns for DuckDB, in lower case: a body without any of them says nothing about a part."""
+        rules = [rule for part in self.part for rule in part.text if rule.place == "any"]
+        return tuple(sign for rule in rules for sign in (*map(re.escape, rule.needs), rule.pattern.pattern))
+
+    @cached_property
+    def _text_rules(self) -> list[tuple[Component, bool, tuple[str, ...], re.Pattern[str]]]:
+        return [(part.wide, r.place == "title", r.needs, r.pattern) for part in self.part for r in part.text]
+
     def by_path(self, path: str) -> Component | None:
         """Return the component of a file by the longest entry that fits, or ``None``."""
         whole = f"{path}/"
@@ -114,11 +134,15 @@ class Components(Entry):
         longest = relations.load().limits.text_chars
         lower_title = (title or "")[:longest].lower()
         whole = f"{lower_title}\n{body[:longest].lower()}" if body else lower_title
-        found = []
-        for part in self.part:
-            for rule in part.text:
-                text = lower_title if rule.place == "title" else whole
-                if contains_any(text, rule.needs) and (match := rule.pattern.search(text)):
-                    found.append(Evidence(part.wide, "text", match[0][:MAX_DETAIL]))
+        found: dict[Component, Evidence] = {}
+        for part, in_title, words, pattern in self._text_rules:
+            text = lower_title if in_title else whole
+            for word in words:  # a plain loop: it runs for every rule and text
+                if word in text:
                     break
-        return found
+            else:
+                if words:
+                    continue
+            if part not in found and (match := pattern.search(text)):
+                found[part] = Evidence(part, "text", match[0][:MAX_DETAIL])
+        return list(found.values())

@@ -31,6 +31,8 @@ LINES_BEFORE = 2
 _GAP = "\n\n"
 _HASH_WORDS = ("changeset", "cherry", "revert")
 _PLAIN = re.compile(r"#[1-9]")
+SIGNS = ("github\\.com/", "gh-", "#[1-9]", *_HASH_WORDS)
+"""Patterns of which a text in lower case has one where it refers to anything."""
 _CANDIDATE = re.compile(r"https?://|#[1-9]|gh-[1-9]")
 _URL = re.compile(r"https?://[^\s<>\"'`\])}|\\]*")
 _GITHUB = re.compile(

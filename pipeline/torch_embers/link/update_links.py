@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from torch_embers import resources
 from torch_embers.link import components, relations
 from torch_embers.link.components import Component, Components
-from torch_embers.link.texts import Row, Rows
+from torch_embers.link.texts import Row, Rows, signs
 from torch_embers.store import renames
 from torch_embers.store import rows as table_rows
 
@@ -90,7 +90,8 @@ def link_changed(
             for start in range(0, scans.num_rows, BATCH):
                 todo = scans.slice(start, BATCH)
                 _write(active, todo, _parsed(store, todo))
-                done.update(row["origin"] for row in todo.to_pylist() if row["content_hash"])
+                parsed = todo.filter(todo.column("content_hash").is_valid()).column("origin").value_counts().to_pylist()
+                done.update({row["values"]: row["counts"] for row in parsed})
                 if progress:
                     progress(done.total(), scans.num_rows)
             _link_tables(store, active, mark)
@@ -135,7 +136,9 @@ def _parsed(store: Store, todo: pa.Table) -> Rows:
     with store.read() as base, base.cursor() as connection:  # a fresh cursor has no open result
         connection.register("todo", todo)
         for origin in sorted(set(todo.column("origin").to_pylist())):
-            connection.execute(_TEXTS[origin])
+            query = _TEXTS[origin]
+            given = {"signs": signs(), "longest": relations.load().limits.text_chars} if "$signs" in query else None
+            connection.execute(query, given)
             while texts := connection.fetchmany(TEXTS_AT_ONCE):
                 rows.add(origin, texts)
     return rows
@@ -159,12 +162,13 @@ def _write(writer: Writer, todo: pa.Table, rows: Rows) -> None:
 
 _TEXTS = {
     "item": """
-        SELECT i.repo, i.number, i.kind, i.title, i.body, i.created_at::VARCHAR
+        SELECT i.repo, i.number, i.kind, i.title, i.created_at::VARCHAR,
+               CASE WHEN regexp_matches(i.body, $signs) OR length(i.body) > $longest THEN i.body END
         FROM items i JOIN todo t ON t.origin = 'item' AND t.repo = i.repo AND t.number = i.number ORDER BY 1, 2""",
     "comment": """
         SELECT c.repo, c.number, c.comment_id, c.body, c.created_at::VARCHAR
         FROM comments c JOIN todo t ON t.origin = 'comment' AND t.repo = c.repo AND t.id = c.comment_id
-        ORDER BY 1, 2, 3""",
+        WHERE regexp_matches(c.body, $signs) OR length(c.body) > $longest ORDER BY 1, 2, 3""",
     "commit": """
         SELECT c.repo, c.sha, c.subject, c.message, c.line, c.pull_number, c.committed_at::VARCHAR
         FROM commits c JOIN todo t ON t.origin = 'commit' AND t.repo = c.repo AND t.id = c.sha ORDER BY 1, 2""",

@@ -52,8 +52,9 @@ QUALIFY (source <> 'git' OR bool_and(source = 'git') OVER (PARTITION BY repo, nu
 
 -- Both ends of a link can state it: the end that was read last decides.
 CREATE OR REPLACE TEMP TABLE derived_stated_links AS
-WITH newest AS (
-    FROM said_links QUALIFY sequence = max(sequence) OVER (PARTITION BY repo, owner, part)
+WITH newest AS (  -- `part` is the list in which `owner` states it
+    FROM (SELECT repo, number AS owner, sequence, source, fetched_at, hash, unnest(links, max_depth := 2) FROM told_items) WHERE stated
+    QUALIFY sequence = max(sequence) OVER (PARTITION BY repo, owner, part)
 ), claims AS (
     SELECT repo AS said_in, owner, part, sequence, source, fetched_at, hash,
            unnest([one FOR one IN others IF one.number IS NOT NULL]) AS other

@@ -43,17 +43,15 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLANK = 1 << 16
 """Bytes in which an array has more than blanks before it."""
 LINES = (".jsonl", ".ndjson")
-_RECORDS = "CREATE OR REPLACE TEMP TABLE records AS SELECT row_number() OVER () AS place, NULL AS reason, {} FROM {}"
+_RECORDS = (
+    "CREATE OR REPLACE TEMP TABLE records AS "
+    "SELECT row_number() OVER () AS place, json::VARCHAR AS line, NULL AS reason, json, json_keys(json) AS has FROM "
+)
 _DOCUMENTS = {
-    ".json": _RECORDS.format(
-        "json::VARCHAR AS line, json",
-        f"read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST}, compression = $compression)",
-    ),
-    ".csv": _RECORDS.format(
-        "to_json(t)::VARCHAR AS line, to_json(t) AS json",
-        "read_csv($path, header = true, all_varchar = true, nullstr = chr(1), encoding = $encoding, "
-        "compression = $compression) t",
-    ),
+    ".json": f"{_RECORDS} read_json_objects($path, format = 'auto', maximum_object_size = {LARGEST}, "
+    "compression = $compression)",
+    ".csv": f"{_RECORDS} (SELECT to_json(t) AS json FROM read_csv($path, header = true, all_varchar = true, "
+    "nullstr = chr(1), encoding = $encoding, compression = $compression) t)",
 }
 SUFFIXES = (*LINES, *_DOCUMENTS)
 
@@ -92,24 +90,23 @@ class FileReading:
     @property
     def is_empty(self) -> bool:
         """Whether nothing in it is known."""
-        [(objects,)] = self.connection.execute("SELECT count(*) FROM came").fetchall()
-        return not (objects or self.converted or self.commits)
+        return not (self.converted or self.commits or self.connection.execute("FROM came LIMIT 1").fetchall())
 
     def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
         """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""
         connection.register("rejected_here", self.connection.sql("FROM rejected").to_arrow_table())
-        connection.register("came_here", self.connection.sql("FROM came").to_arrow_reader(BATCH))
-        connection.execute(
-            "CREATE OR REPLACE TEMP TABLE came AS "
-            "SELECT * REPLACE (sequence + (SELECT coalesce(max(sequence), 0) FROM raw) AS sequence) FROM came_here"
+        [(last,)] = connection.execute("SELECT coalesce(max(sequence), 0) FROM raw").fetchall()
+        came = self.connection.sql(
+            "SELECT * REPLACE (sequence + $last AS sequence), $source AS source, $fetched_at AS fetched_at FROM came",
+            params={"last": last, "source": self.source, "fetched_at": self.fetched_at},
         )
-        counts = dict(connection.execute("SELECT kind, count(*) FROM came GROUP BY kind").fetchall())
-        met = connection.execute("SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER FROM came").fetchall()
+        connection.register("came", came.to_arrow_reader(BATCH))
         connection.execute(raw.text_of("put.sql"))
-        connection.execute("DROP TABLE came")
+        counts = dict(connection.execute("SELECT kind, sum(times)::BIGINT FROM put GROUP BY kind").fetchall())
+        met = connection.execute("SELECT DISTINCT repo, split_part(id, '/', 1)::INTEGER FROM put").fetchall()
         [(rejects,)] = connection.execute("INSERT INTO rejects BY NAME FROM rejected_here").fetchall()
-        for name in ("came", "rejected"):
-            connection.unregister(f"{name}_here")
+        for name in ("came", "rejected_here"):
+            connection.unregister(name)
         [(last,)] = connection.execute("SELECT coalesce(max(sequence), 0) FROM raw").fetchall()
         raw.put(connection, (said._replace(sequence=last + (said.sequence or 0)) for said in self.converted))
         numbers: dict[str, set[int]] = defaultdict(set)
@@ -284,7 +281,7 @@ def _stage(reading: FileReading, repo: str, since: str | None = None, until: str
             "OR moment(json_extract_string(object, '$.created_at')) >= $until::TIMESTAMP",
             {"since": since, "until": until},
         )
-    connection.execute(raw.text_of("put_staged.sql"), {"source": reading.source, "fetched_at": reading.fetched_at})
+    connection.execute(raw.text_of("put_staged.sql"))
     wrong = [*_convert(reading), *_read_commits(reading)]
     origin = {"source": reading.source, "origin": reading.origin, "fetched_at": reading.fetched_at}
     connection.execute(raw.text_of("rejected.sql"), origin)
@@ -301,7 +298,7 @@ def _mend(connection: duckdb.DuckDBPyConnection) -> None:
     mended = [(place, raw.storable(line)) for place, line in rows]
     if mended:
         connection.executemany(
-            "UPDATE records SET json = try_cast($2 AS JSON) WHERE place = $1 AND json_valid($2)", mended
+            "UPDATE records SET json = $2, has = json_keys($2) WHERE place = $1 AND json_valid($2)", mended
         )
 
 

@@ -1,12 +1,18 @@
 -- Objects of `staged` as rows of `came`: an item without the comments, events and files inside it, which are objects of their own.
 
-CREATE OR REPLACE TEMP TABLE came AS
+DROP TABLE opened;
+-- what could be read is staged: it takes no second place in memory
+CREATE OR REPLACE TEMP TABLE records AS FROM records WHERE json IS NULL;
+
+CREATE OR REPLACE TEMP VIEW came AS
 WITH bare AS (
-    SELECT *, CASE json_type(object, '$.comments') WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.comments') AS JSON[])
-                   WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.comments.nodes') AS JSON[]) END AS comments,
-           TRY_CAST(json_extract(object, '$.timelineItems.nodes') AS JSON[]) AS events,
-           CASE json_type(object, '$.files') WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.files') AS JSON[])
-                WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.files.nodes') AS JSON[]) END AS files
+    SELECT *, CASE WHEN has_parts THEN CASE json_type(object, '$.comments')
+                       WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.comments') AS JSON[])
+                       WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.comments.nodes') AS JSON[]) END END AS comments,
+           CASE WHEN has_parts THEN TRY_CAST(json_extract(object, '$.timelineItems.nodes') AS JSON[]) END AS events,
+           CASE WHEN has_parts THEN CASE json_type(object, '$.files')
+                       WHEN 'ARRAY' THEN TRY_CAST(json_extract(object, '$.files') AS JSON[])
+                       WHEN 'OBJECT' THEN TRY_CAST(json_extract(object, '$.files.nodes') AS JSON[]) END END AS files
     FROM staged WHERE shape = 'item' AND number IS NOT NULL
 ), parts AS (
     SELECT repo, number, nth, 'comment' AS kind, unnest(comments) AS object FROM bare
@@ -21,8 +27,7 @@ WITH bare AS (
                         ELSE coalesce(json_extract_string(object, '$.path'), json_extract_string(object, '$.filename')) END AS part
     FROM parts WHERE json_type(object) = 'OBJECT'
 ), all_objects AS (
-    SELECT repo, 'item' AS kind, number::VARCHAR AS id, nth,
-           moment(coalesce(json_extract_string(object, '$.updated_at'), json_extract_string(object, '$.updatedAt'))) AS said_at,
+    SELECT repo, 'item' AS kind, number::VARCHAR AS id, nth, moment(updated_at) AS said_at,
            CASE WHEN comments IS NULL AND events IS NULL AND files IS NULL THEN object
                 ELSE json_merge_patch(object, json_object(
                     'comments', CASE WHEN json_type(object, '$.comments') = 'ARRAY' THEN len(comments)::JSON
@@ -46,6 +51,4 @@ WITH bare AS (
     FROM (SELECT *, coalesce(json_extract(object, '$.payload.issue'), json_extract(object, '$.payload.pull_request')) AS thing FROM staged)
     WHERE shape = 'happening' AND number IS NOT NULL
 )
-SELECT repo, kind, id, $source AS source, said_at, nth AS sequence, $fetched_at::TIMESTAMP AS fetched_at,
-       object::VARCHAR AS json_text
-FROM all_objects;
+SELECT repo, kind, id, said_at, nth AS sequence, object::JSON AS json_text FROM all_objects;

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _SAID = ("said.sql", "said_by_archive.sql", "said_by_catalog.sql", "said_parts.sql")
 """Views of what each raw object says."""
+COPIED = 5_000
+"""Items whose raw objects are copied before they are read; those of more would take the memory for the derived rows."""
 OF_TRACKER = ("items", "comments", "events", "pull_files", "stated_links")
 OF_READERS = ("catalog", "gold_labels", "dispositions")
 """Tables whose rows belong to an item: each is filled from the temporary table ``derived_<name>``."""
@@ -104,11 +106,16 @@ def derive(
         numbers: of all items that were told of since they were last derived.
         tables: ``OF_TRACKER``, with ``OF_READERS`` where the catalog was read.
     """
+    touched = list(numbers)
     connection.execute(
-        "CREATE OR REPLACE TEMP TABLE touched AS SELECT $1 AS repo, unnest($2::INTEGER[]) AS number",
-        [repo, list(numbers)],
+        "CREATE OR REPLACE TEMP TABLE touched AS SELECT $1 AS repo, unnest($2::INTEGER[]) AS number", [repo, touched]
     )
     connection.execute(text_of("concerned.sql"))
+    found = "raw_of_near"
+    if len(touched) <= COPIED:  # each kind of object is looked for apart, and `raw` is long
+        connection.execute("CREATE OR REPLACE TEMP TABLE near_raw AS FROM raw_of_near")
+        found = "near_raw"
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW concerned AS FROM {found}")
     _derive(connection, tables)
 
 
@@ -123,7 +130,7 @@ def derive_all(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _derive(connection: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
     known = {name for (name,) in connection.execute("SELECT view_name FROM duckdb_views() WHERE temporary").fetchall()}
-    if "said_links" not in known:
+    if "said_items" not in known:
         for name in ("macros.sql", *_SAID):
             connection.execute(text_of(name))
     for name in ("items", "parts", *(["catalog"] if "catalog" in tables else [])):

@@ -6,6 +6,7 @@ WITH objects AS (
     SELECT repo, split_part(id, '/', 1)::INTEGER AS number, source, said_at, sequence, fetched_at, hash,
            CASE WHEN kind = 'item' THEN json
                 ELSE coalesce(json_extract(json, '$.payload.issue'), json_extract(json, '$.payload.pull_request')) END AS object,
+           kind = 'item' AND source <> 'catalog' AS may_link,
            CASE WHEN kind = 'happening' THEN json_transform(json, '{"type": "VARCHAR", "created_at": "VARCHAR", "actor": "JSON",
                "payload": {"action": "VARCHAR", "changes": {"new_repository": {"full_name": "VARCHAR"},
                            "new_issue": {"number": "INTEGER"}}}}') END AS event
@@ -28,7 +29,11 @@ WITH objects AS (
         "created_at": "VARCHAR", "createdAt": "VARCHAR", "closed_at": "VARCHAR", "closedAt": "VARCHAR",
         "comments": "JSON", "reactions": {"total_count": "INTEGER", "totalCount": "INTEGER"}, "labels": "JSON",
         "locked": "BOOLEAN", "active_lock_reason": "VARCHAR", "activeLockReason": "VARCHAR",
-        "type": {"name": "VARCHAR"}, "issueType": {"name": "VARCHAR"}}') AS o
+        "type": {"name": "VARCHAR"}, "issueType": {"name": "VARCHAR"},
+        "closingIssuesReferences": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
+        "closedByPullRequestsReferences": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
+        "subIssues": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
+        "parent": {"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}, "parent_issue_url": "VARCHAR"}') AS o
     FROM objects
 ), read AS (
     SELECT *, coalesce(event.payload.action, '') AS action, moment(event.created_at) AS happened_at,
@@ -95,5 +100,15 @@ SELECT repo, number, source, said_at, sequence, fetched_at, hash, o.whole AS who
            AS deleted_at,
        CASE WHEN absent THEN o.transferred_to
             WHEN action = 'transferred' THEN event.payload.changes.new_repository.full_name || '#' || event.payload.changes.new_issue.number
-            END AS transferred_to
+            END AS transferred_to,
+       -- the pull requests that fix an issue, parents and sub-issues: lists of other items
+       CASE WHEN may_link AND list_has_any(has, ['closingIssuesReferences', 'closedByPullRequestsReferences', 'subIssues', 'parent',
+                                                 'parent_issue_url']) THEN [
+           {'part': 'closing_references', 'stated': o.closingIssuesReferences.nodes IS NOT NULL, 'others': o.closingIssuesReferences.nodes},
+           {'part': 'closed_by', 'stated': o.closedByPullRequestsReferences.nodes IS NOT NULL,
+            'others': o.closedByPullRequestsReferences.nodes},
+           {'part': 'sub_issues', 'stated': o.subIssues.nodes IS NOT NULL, 'others': o.subIssues.nodes},
+           {'part': 'parent', 'stated': list_has_any(has, ['parent', 'parent_issue_url']),
+            'others': [coalesce(o.parent, CASE WHEN number_at(o.parent_issue_url) IS NOT NULL THEN
+                {'number': number_at(o.parent_issue_url), 'repository': {'nameWithOwner': repo_at(o.parent_issue_url)}} END)]}] END AS links
 FROM settled;

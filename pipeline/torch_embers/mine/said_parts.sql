@@ -68,26 +68,3 @@ SELECT repo, split_part(id, '/', 1)::INTEGER AS number, part_of(id) AS path, sou
        try_cast(json_extract_string(json, '$.additions') AS INTEGER) AS additions,
        try_cast(json_extract_string(json, '$.deletions') AS INTEGER) AS deletions
 FROM concerned WHERE kind = 'file';
-
--- Links as data: the pull requests that fix an issue, parents and sub-issues. `part` is the list in which `number` states it.
-CREATE OR REPLACE TEMP VIEW said_links AS
-WITH objects AS (
-    SELECT repo, split_part(id, '/', 1)::INTEGER AS owner, source, sequence, fetched_at, hash, json_keys(json) AS has,
-           json_transform(json, '{
-               "closingIssuesReferences": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
-               "closedByPullRequestsReferences": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
-               "subIssues": {"nodes": [{"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}]},
-               "parent": {"number": "INTEGER", "repository": {"nameWithOwner": "VARCHAR"}}, "parent_issue_url": "VARCHAR"}') AS o
-    FROM concerned WHERE kind = 'item' AND source <> 'catalog'
-), lists AS (
-    SELECT * EXCLUDE (has, o), unnest([
-        {'part': 'closing_references', 'stated': o.closingIssuesReferences.nodes IS NOT NULL, 'others': o.closingIssuesReferences.nodes},
-        {'part': 'closed_by', 'stated': o.closedByPullRequestsReferences.nodes IS NOT NULL,
-         'others': o.closedByPullRequestsReferences.nodes},
-        {'part': 'sub_issues', 'stated': o.subIssues.nodes IS NOT NULL, 'others': o.subIssues.nodes},
-        {'part': 'parent', 'stated': list_has_any(has, ['parent', 'parent_issue_url']),
-         'others': [coalesce(o.parent, CASE WHEN number_at(o.parent_issue_url) IS NOT NULL THEN
-             {'number': number_at(o.parent_issue_url), 'repository': {'nameWithOwner': repo_at(o.parent_issue_url)}} END)]}
-    ], max_depth := 2) FROM objects
-)
-FROM lists WHERE stated;
