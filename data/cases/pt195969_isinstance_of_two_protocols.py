@@ -25,7 +25,7 @@ from typing import Protocol, runtime_checkable
 def spoil(observed):
     """Return what the bug would give in place of what was observed, where EMBERS_PLANT=1 asks for it."""
     if os.environ.get("EMBERS_PLANT") == "1":
-        observed = not observed
+        observed = False
     return observed
 
 

@@ -129,6 +129,8 @@ class Steward:
     def note(self, made: Zygote, names: tuple[str, ...]) -> Message:
         """Keep a zygote once it has imported these; one that could not is ended."""
         ready = self.await_zygote(made.link)
+        if self.config["isolate"]:
+            supervisor.send(self.link, {})
         if ready["ready"]:
             made.sizes = ready["sizes"]
             self.zygotes[names] = made

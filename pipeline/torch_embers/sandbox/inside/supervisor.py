@@ -64,7 +64,10 @@ def serve(link: socket.socket, config: Message) -> NoReturn:
             request, descriptors = receive(link)
             if request is None:
                 os._exit(0)
-            send(link, supervise(config, request, descriptors))
+            if not request:  # a zygote has imported: what modules left in the folders is nothing that a run finds
+                make_folders(config)
+            else:
+                send(link, supervise(config, request, descriptors))
     except Exception as error:
         with contextlib.suppress(OSError):
             send(link, broken(f"the supervisor failed: {type(error).__name__}: {error}"))

@@ -123,13 +123,15 @@ def serve(link: socket.socket, config: Message, supervisor_pid: int, modules: li
     if kernel.LINUX:
         confine.drop_rights(config)
         kernel.end_with(config["parent"])
-    versions, problem = preload([*config["preload"], *modules])
+    versions, problem = preload(config["preload"])
+    if modules and not problem:
+        problem = extend(modules)
     config["parent"] = os.getpid()
     return fork_runs(link, config, versions, problem)
 
 
-def extend(names: list[str]) -> tuple[dict[str, str], str]:
-    """Import further modules.
+def extend(names: list[str]) -> str:
+    """Import further modules; what speaks against a fork, or an empty text.
 
     It is refused where a module is missing or broken, or leaves threads or processes behind, which a fork would lack.
     """
@@ -137,8 +139,8 @@ def extend(names: list[str]) -> tuple[dict[str, str], str]:
         for name in names:
             importlib.import_module(name)
     except BaseException as error:  # noqa: BLE001 - whatever a broken module raises must be told
-        return {}, f"import {name}: {type(error).__name__}: {error}"
-    return {}, company()
+        return f"import {name}: {type(error).__name__}: {error}"
+    return company()
 
 
 def company() -> str:
@@ -177,7 +179,7 @@ def fork_runs(link: socket.socket, config: Message, versions: dict[str, str], pr
             os._exit(0)
         wanted, descriptors = order
         if "modules" in wanted:
-            tell_ready(link, config, *extend(wanted["modules"]))
+            tell_ready(link, config, {}, extend(wanted["modules"]))
             continue
         script = fork_run(config, wanted, descriptors)
         if script is not None:
