@@ -94,7 +94,7 @@ class Machine:
     @contextmanager
     def on(self, build: Any, profile: str) -> Iterator[Any]:
         assert profile == "hostile"
-        yield SimpleNamespace(restart=lambda: None, run=lambda attempts: [self.ended(build, one) for one in attempts])
+        yield SimpleNamespace(close=lambda: None, run=lambda attempts: [self.ended(build, one) for one in attempts])
 
     def ended(self, build: Any, attempt: Any) -> RunResult:
         is_dead, is_new = build.public_version <= "2.6.0", build.public_version == "2.8.0"

@@ -166,7 +166,7 @@ def test_a_line_whose_numbers_do_not_support_its_verdict_is_refused(wrong: dict[
         shipped_verdicts.parse(text, "v.csv")
 
 
-@pytest.mark.parametrize("text", ["", "case,k\n", f"{','.join(shipped_verdicts.COLUMNS)}\npt1\n"])
+@pytest.mark.parametrize("text", ["", "case,k\n", f"{','.join(shipped_verdicts.FILE_COLUMNS)}\npt1\n"])
 def test_what_is_no_file_of_verdicts_is_refused(text: str) -> None:
     with pytest.raises(InputError, match=r"v\.csv: its columns are not case, case_hash"):
         shipped_verdicts.parse(text, "v.csv")
