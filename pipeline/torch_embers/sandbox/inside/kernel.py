@@ -24,6 +24,7 @@ CLEAR_ALL = 4  # of AMBIENT
 
 CAPSET = {"x86_64": 126, "aarch64": 91}
 SECCOMP = {"x86_64": 317, "aarch64": 277}
+COMPARE = {"x86_64": 312, "aarch64": 272}
 SET_FILTER = 1
 PIDFD_OPEN = 434
 HUGE_PAGE, COLLAPSE = 2 << 20, 25
@@ -102,6 +103,12 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
 def uncover(path: str) -> None:
     """Take away what is mounted over ``path``, if something is."""
     LIBC.umount2(path.encode(), DETACH)
+
+
+def same_memory(one: int, other: int) -> bool:
+    """Whether two processes have one memory (``kcmp(2)``); False where the kernel does not tell."""
+    number = COMPARE.get(os.uname().machine) if LINUX and other else None
+    return number is not None and LIBC.syscall(number, one, other, 1, ctypes.c_ulong(0), ctypes.c_ulong(0)) == 0
 
 
 def watch_process(pid: int) -> int:
