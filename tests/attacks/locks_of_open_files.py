@@ -9,9 +9,10 @@ import fcntl
 import os
 import struct
 import sys
+from pathlib import Path
 
 CLONE = {"x86_64": 56, "aarch64": 220}[os.uname().machine]
-with open("/tmp/locked", "wb") as file:
+with Path("/tmp/locked").open("wb") as file:
     try:
         fcntl.fcntl(file, 37, struct.pack("hhqqi", fcntl.F_WRLCK, 0, 0, 1, 0))
         sys.exit("a lock of an open file")

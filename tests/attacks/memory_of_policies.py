@@ -15,5 +15,8 @@ os.ftruncate(file, 1 << 20)
 area = mmap.mmap(file, 1 << 20)
 start = ctypes.addressof(ctypes.c_char.from_buffer(area))
 nodes = ctypes.c_ulong(1)
-if LIBC.syscall(MBIND, ctypes.c_void_p(start), ctypes.c_ulong(4096), 2, ctypes.byref(nodes), ctypes.c_ulong(64), 0) == 0:
+if (
+    LIBC.syscall(MBIND, ctypes.c_void_p(start), ctypes.c_ulong(4096), 2, ctypes.byref(nodes), ctypes.c_ulong(64), 0)
+    == 0
+):
     sys.exit("a file took a policy")

@@ -39,6 +39,13 @@ def test_no_text_and_no_output_of_another_run_is_in_memory(runner: Runner) -> No
         assert (result.exit_code, result.stdout) == (0, "nothing\n"), result.stderr
 
 
+def test_memory_of_a_script_counts_once_while_it_starts_programs(runner: Runner) -> None:
+    """Until a child has become the program it has the memory of its parent."""
+    code = "import subprocess\nheld = bytearray(b'x') * (160 << 20)\nfor _ in range(300): subprocess.run(['/bin/true'])"
+    result = one(runner, code)
+    assert (result.ended, result.exit_code) == ("exited", 0), result.detail
+
+
 def test_runs_at_the_same_time_cannot_find_each_other(runner: Runner) -> None:
     looking = """
 import os, time

@@ -329,10 +329,10 @@ def test_only_sockets_of_unix_tcp_udp_and_routing_can_be_opened(own: Filter) -> 
     [
         ("mmap", 3, [0x01, 0x02, 0x22, 0x4022, 0x20022, 0x100022], [0x21, 0x4021, 0x40022, 0x40021, 0x40001, 0x23, 0x58040022]),
         ("madvise", 2, [4, 8, 14, 25], [12, 13, 20, 21, 100, 101]),
-        ("clone", 0, [17, 0x3D0F00], [0x10000011, 0x8011, 0x20000, 0x40000011]),
+        ("clone", 0, [17, 0x3D0F00], [0x10000011, 0x8011, 0x20000, 0x40000011, 0x411]),
         ("prctl", 0, [15, 38], [22, 35, 62, 67, 78]),
         ("personality", 0, [0, 0xFFFFFFFF], [0x0040000]),
-        ("fcntl", 1, [0, 4, 6, 1030, 1031], [1024, 1026]),
+        ("fcntl", 1, [0, 4, 6, 1030, 1031], [36, 37, 1024, 1026]),
         ("ioctl", 1, [0x5401, 0x541B, 0x8912], [0x5412, 0x541C, 0x8982, 0x8940]),
         ("prlimit64", 0, [0, 2], [1]),
         ("sched_setaffinity", 0, [0, 2], [1]),
@@ -374,6 +374,7 @@ def test_drivers_of_a_gpu_are_spoken_to_where_their_devices_are_seen(own: Filter
     assert {seen.answer("ioctl", 3, request) for request in (0x5412, 0x8982, 0x4B47)} == {errno.ENOTTY}
     assert seen.answer("mmap", 0, 0, 0, 0x31) == 0
     assert seen.answer("mmap", 0, 0, 0, 0x40022) == errno.ENOMEM
+    assert (seen.answer("mbind"), own.answer("mbind")) == (0, errno.ENOSYS)
     assert seen.answer("clone", 0x10000011) == errno.EPERM
 
 

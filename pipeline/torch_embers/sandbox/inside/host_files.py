@@ -82,10 +82,11 @@ def fill(source: str, path: str, mounted: list[str]) -> None:
                 fill(entry.path, place, mounted)
             elif place not in mounted:
                 overlay(entry.path, place)
-        elif place in mounted:
-            Path(place).touch()
         elif entry.is_file():
-            shutil.copy2(entry.path, place)
+            Path(place).touch()
+            if place not in mounted:
+                with contextlib.suppress(PermissionError):  # what we may not read, no run may
+                    shutil.copy2(entry.path, place)
 
 
 def mounts() -> list[str]:
