@@ -1,4 +1,4 @@
--- What raw objects say of the parts of items: comments, events, files, links. Read `concerned`, rows of `raw`.
+-- What raw objects say of the parts of items: comments, events, files. Read `concerned`, rows of `raw`.
 
 CREATE OR REPLACE TEMP VIEW said_comments AS
 WITH objects AS (
