@@ -55,6 +55,12 @@ def test_a_folder_for_temporary_files_that_cannot_be_written_is_one_line(tmp_pat
     assert "TMPDIR" in line
 
 
+def test_a_closed_output_is_printed_to_by_nobody(catalog_database: Path) -> None:
+    command = f"exec {sys.executable} -m torch_embers status --database {catalog_database} >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_output_without_room_is_one_line(catalog_database: Path) -> None:
     command = [sys.executable, "-m", "torch_embers", "list", "--database", catalog_database]
     with Path("/dev/full").open("w") as full:

@@ -57,8 +57,8 @@ def classify(
     if not train and (repo := store.repository()) != settings.DEFAULT_REPO:
         console.stdout().print(f"note: learnt from {settings.DEFAULT_REPO}; how right it is on {repo} was not measured")
     console.print_next(
-        "`embers list --class VALUE --min-confidence high` shows the sure items of a class, `embers run` which bugs "
-        "occur here"
+        "`embers list --class VALUE` shows the items of a class, with `--min-confidence high` only the sure ones, "
+        "`embers run` which bugs occur here"
     )
 
 

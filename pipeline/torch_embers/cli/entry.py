@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -110,6 +111,9 @@ def _end_of_pipe() -> None:
 def _print_anywhere() -> None:
     """Replace, rather than fail on, characters that the encoding of standard output or error lacks."""
     codecs.register_error("embers", _replacement)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for the whole run
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="embers")

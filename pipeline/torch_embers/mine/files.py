@@ -92,6 +92,11 @@ class FileReading:
         """Whether nothing in it is known."""
         return not (self.converted or self.commits or self.connection.execute("FROM came LIMIT 1").fetchall())
 
+    @property
+    def is_of_any_repository(self) -> bool:
+        """Whether it has an item and names no repository for it."""
+        return bool(self.connection.execute("FROM staged WHERE shape = 'item' AND is_anywhere LIMIT 1").fetchall())
+
     def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
         """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""
         connection.register("rejected_here", self.connection.sql("FROM rejected").to_arrow_table())

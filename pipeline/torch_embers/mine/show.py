@@ -54,7 +54,7 @@ def print_report(report: Report) -> None:
         (report.commits, "commits"),
         (report.absent, "items that are gone"),
     ]
-    parts = [f"{n:,} {what}" for n, what in counted if n] or ["nothing new"]
+    parts = [f"{n:,} {what}" for n, what in counted if n] or ["nothing read" if report.stopped else "nothing new"]
     rate = f", {report.items / report.seconds:,.0f} items/s" if report.items > 100 and report.seconds > 0.5 else ""
     out.print(f"{console.plain(report.source)}: {', '.join(parts)} in {report.seconds:,.1f} s{rate}")
     if report.links is not None:

@@ -73,20 +73,24 @@ WITH objects AS (
                WHEN shape = 'item' THEN number_in(json_extract(object, '$.number')) END AS number,
            -- all of them at once: each JSON function reads the whole text
            json_extract_string(object, ['$.repo.name', '$.payload.repository.full_name', '$.repository.owner', '$.repository.name',
-               '$.repository.nameWithOwner', '$.repository_url', '$.issue_url', '$.url', '$.updated_at', '$.updatedAt', '$.comments', '$.type']) AS named
+               '$.repository.nameWithOwner', '$.repository_url', '$.issue_url', '$.url', '$.updated_at', '$.updatedAt', '$.comments', '$.type',
+               '$.comments[0].url']) AS named
     FROM told
 ), homed AS (
     SELECT * EXCLUDE (named), coalesce(named[1], named[2], named[3] || '/' || named[4], named[5], repo_at(named[6]), repo_at(named[7]),
-                                       repo_at(named[8]), home, $repo) AS repo,
+                                       repo_at(named[8]), repo_at(named[13]), home) AS said_repo,
            coalesce(named[9], named[10]) AS updated_at, left(named[11], 1) AS comments_begin, named[12] AS type
     FROM placed
+), sole AS ( -- an item without comments may name no repository, where the others of the file name one
+    SELECT CASE WHEN count(DISTINCT said_repo) = 1 THEN any_value(said_repo) END AS only_repo FROM homed WHERE shape = 'item'
 )
 SELECT place, before + inner_place AS nth, CASE WHEN shape IS NULL THEN has END AS has, object, number, updated_at,
        coalesce(comments_begin IN ('[', '{'), false) OR list_has_any(has, ['timelineItems', 'files']) AS has_parts,
-       CASE WHEN lower(repo) = lower($repo) THEN $repo ELSE repo END AS repo,
+       CASE WHEN lower(coalesce(said_repo, only_repo, $repo)) = lower($repo) THEN $repo ELSE coalesce(said_repo, only_repo) END AS repo,
+       coalesce(said_repo, only_repo) IS NULL AS is_anywhere,
        CASE WHEN shape = 'webhook' THEN 'happening' ELSE shape END AS shape
-FROM homed
+FROM homed CROSS JOIN sole
 JOIN (SELECT place, (sum(count(*)) OVER (ORDER BY place) - count(*))::BIGINT AS before FROM objects GROUP BY place) USING (place)
 -- hours of GH Archive hold events of all kinds and repositories
-WHERE CASE shape WHEN 'happening' THEN lower(repo) = lower($repo)
+WHERE CASE shape WHEN 'happening' THEN lower(coalesce(said_repo, $repo)) = lower($repo)
       AND regexp_full_match(type, 'IssuesEvent|IssueCommentEvent|PullRequestEvent|PullRequestReviewEvent|PullRequestReviewCommentEvent') ELSE true END;

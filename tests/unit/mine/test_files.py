@@ -82,6 +82,24 @@ def test_every_form_gives_the_same_issue(connection: duckdb.DuckDBPyConnection, 
         assert said == [("9", "bob", "c")]
 
 
+def test_a_listing_without_addresses_is_of_the_repository_that_its_comments_name(
+    connection: duckdb.DuckDBPyConnection, tmp_path: Path
+) -> None:
+    path = tmp_path / "records.json"
+    bare = {name: value for name, value in LISTED.items() if name != "url"}
+    told = bare | {
+        "comments": [{"id": "IC_1", "body": "c", "url": "https://github.com/acme/widgets/issues/7#issuecomment-9"}]
+    }
+    path.write_text(json.dumps([told, bare | {"number": 8, "comments": []}]))
+    with files.records(REPO, path) as reading:
+        assert not reading.is_of_any_repository
+        reading.store(connection)
+    assert connection.execute("SELECT DISTINCT repo FROM items").fetchall() == [("acme/widgets",)]
+    path.write_text(json.dumps([bare | {"comments": []}]))
+    with files.records(REPO, path) as reading:
+        assert reading.is_of_any_repository
+
+
 def test_what_was_merged_is_a_pull_request_and_a_date_that_cannot_be_is_none(
     connection: duckdb.DuckDBPyConnection, tmp_path: Path
 ) -> None:
