@@ -20,7 +20,7 @@ import pytest
 
 from helpers.executor import BAD, GOOD, HELD, NEW
 from helpers.verdicts import registered
-from promises.driver import checkout
+from promises.driver import ROOT, checkout
 from support import CASE_CODE, case_text, rows, snapshot
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def make_scene(folder: Path, *, cases: bool) -> Scene:
     source = Path(__file__).with_suffix(".c")
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
     checkout(folder / "checkout", {"own_case": CASE} if cases else {})
+    (folder / "checkout" / "models").symlink_to(ROOT / "models")
     surroundings = {"PYTHONPATH": str(folder / "checkout" / "pipeline")}
     if cases:
         surroundings["EMBERS_BUILDS_DIR"] = str(registered(folder, BAD, GOOD, NEW).folder)
