@@ -11,15 +11,27 @@ import time
 EXIT = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
 
 
+def go_on(what):
+    """Do it in another thread, and end the first one."""
+    threading.Thread(target=what).start()
+    ctypes.CDLL(None).syscall(EXIT, 0)
+
+
 def take():
-    """Hold memory in a thread that goes on."""
+    """Hold memory."""
     time.sleep(0.05)
     data = bytearray(b"x") * (24 << 20)
-    time.sleep(60 + len(data) * 0)
+    time.sleep(60)
+    del data
 
 
-for _ in range(40):
-    if os.fork() == 0:
-        threading.Thread(target=take).start()
-        ctypes.CDLL(None).syscall(EXIT, 0)
-time.sleep(60)
+def make():
+    """Start processes that hold memory, as children of one whose first thread has ended, too."""
+    time.sleep(0.05)
+    for _ in range(40):
+        if os.fork() == 0:
+            go_on(take)
+    time.sleep(60)
+
+
+go_on(make)

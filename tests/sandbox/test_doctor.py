@@ -70,20 +70,8 @@ def test_a_bubblewrap_that_cannot_start_is_one_reason_for_all_guarantees(wrapper
 def test_mounts_below_folders_of_the_system_leave_it_read_only(tmp_path: Path) -> None:
     """As the driver of a GPU is mounted: the kernel makes no layer over a folder that has others below."""
     folder, file = next(filter(Path.is_dir, sorted(Path("/usr/share").iterdir()))), Path("/usr/lib/os-release")
-    script = 'mount --bind "$1" "$2" && mount --bind "$3" "$3" && exec "$4" -m torch_embers doctor'
-    command = [
-        "unshare",
-        "--mount",
-        "--map-root-user",
-        "sh",
-        "-c",
-        script,
-        "sh",
-        tmp_path,
-        folder,
-        file,
-        sys.executable,
-    ]
+    script = f"mount --bind {tmp_path} {folder} && mount --bind {file} {file} && exec {sys.executable} -m torch_embers doctor"
+    command = ["unshare", "--mount", "sh", "-c", script]
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     found = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert "held    read_only_build" in found.stdout, found.stdout + found.stderr

@@ -93,9 +93,11 @@ class FileReading:
         return not (self.converted or self.commits or self.connection.execute("FROM came LIMIT 1").fetchall())
 
     @property
-    def is_of_any_repository(self) -> bool:
+    def names_no_repository(self) -> bool:
         """Whether it has an item and names no repository for it."""
-        return bool(self.connection.execute("FROM staged WHERE shape = 'item' AND is_anywhere LIMIT 1").fetchall())
+        return bool(
+            self.connection.execute("FROM staged WHERE shape = 'item' AND names_no_repository LIMIT 1").fetchall()
+        )
 
     def store(self, connection: duckdb.DuckDBPyConnection) -> Read:
         """Store the objects, derive their items, and set apart what is none; inside the caller's transaction."""

@@ -161,7 +161,7 @@ def _mine_file(writer: Writer, repo: str, file: File, request: Request, report: 
     with _reading(repo, file, request) as reading, writer.transaction(bulk=True) as connection:
         read = reading.store(connection)
         note = f"stored as items of {repo}, because the file names no repository: --repo OWNER/NAME names another"
-        if repo == DEFAULT_REPO and reading.is_of_any_repository and note not in report.notes:
+        if repo == DEFAULT_REPO and reading.names_no_repository and note not in report.notes:
             report.notes.append(note)
         if not (request.since or request.until):  # a window leaves something to read
             set_mark(connection, repo, request.source, file.name, file.mark)

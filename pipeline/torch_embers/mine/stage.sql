@@ -87,7 +87,7 @@ WITH objects AS (
 SELECT place, before + inner_place AS nth, CASE WHEN shape IS NULL THEN has END AS has, object, number, updated_at,
        coalesce(comments_begin IN ('[', '{'), false) OR list_has_any(has, ['timelineItems', 'files']) AS has_parts,
        CASE WHEN lower(coalesce(said_repo, only_repo, $repo)) = lower($repo) THEN $repo ELSE coalesce(said_repo, only_repo) END AS repo,
-       coalesce(said_repo, only_repo) IS NULL AS is_anywhere,
+       coalesce(said_repo, only_repo) IS NULL AS names_no_repository,
        CASE WHEN shape = 'webhook' THEN 'happening' ELSE shape END AS shape
 FROM homed CROSS JOIN sole
 JOIN (SELECT place, (sum(count(*)) OVER (ORDER BY place) - count(*))::BIGINT AS before FROM objects GROUP BY place) USING (place)

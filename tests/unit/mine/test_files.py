@@ -92,12 +92,12 @@ def test_a_listing_without_addresses_is_of_the_repository_that_its_comments_name
     }
     path.write_text(json.dumps([told, bare | {"number": 8, "comments": []}]))
     with files.records(REPO, path) as reading:
-        assert not reading.is_of_any_repository
+        assert not reading.names_no_repository
         reading.store(connection)
     assert connection.execute("SELECT DISTINCT repo FROM items").fetchall() == [("acme/widgets",)]
     path.write_text(json.dumps([bare | {"comments": []}]))
     with files.records(REPO, path) as reading:
-        assert reading.is_of_any_repository
+        assert reading.names_no_repository
 
 
 def test_what_was_merged_is_a_pull_request_and_a_date_that_cannot_be_is_none(

@@ -340,12 +340,14 @@ class Watch:
         if len(pids) >= self.limits["processes"] - OWN_TASKS:  # a look at each of them would take long now
             tasks, pids = len(pids), []
         self.note_waits(pids)
-        pids = [holder(pid) for pid in pids]
-        for pid in pids:
+        for place, pid in enumerate(pids):
             used, threads = memory_of(pid)
+            if threads > 1 and not used:
+                pids[place] = holder(pid)
+                used, _ = memory_of(pids[place])
             memory += used
             tasks += threads
-            files += files_of(pid)
+            files += files_of(pids[place])
         if time.monotonic() >= self.next_description:
             self.described = self.held_for_mappings(pids)
             self.next_description = time.monotonic() + DESCRIBED_EVERY
@@ -387,9 +389,9 @@ class Watch:
 
         A fork is remembered in each area for each of its ancestors.
         """
-        held, parents = 0, {pid: parent_of(pid) for pid in pids}
+        held, parents = 0, {pid.partition("/")[0]: parent_of(pid) for pid in pids}
         for pid in pids:
-            ancestors, above = 0, parents[pid]
+            ancestors, above = 0, parent_of(pid)
             while above in parents and ancestors < len(pids):
                 ancestors, above = ancestors + 1, parents[above]
             held += mappings(pid) * (DESCRIPTION + ANCESTOR * ancestors)
@@ -469,13 +471,11 @@ def lines_of(pid: object, name: str) -> list[bytes]:
 
 def holder(pid: str) -> str:
     """Where ``/proc`` tells what a process holds: at another thread where its first one has ended."""
-    lines = lines_of(pid, "status")
-    if any(line.startswith(b"VmSize") for line in lines) or any(line.split() == [b"Threads:", b"1"] for line in lines):
-        return pid
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        for thread in Path(f"/proc/{pid}/task").iterdir():
-            if bytes_in(lines_of(f"{pid}/task/{thread.name}", "status"), (b"VmSize",)):
-                return f"{pid}/task/{thread.name}"
+    if not memory_of(pid)[0]:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            for thread in Path(f"/proc/{pid}/task").iterdir():
+                if memory_of(f"{pid}/task/{thread.name}")[0]:
+                    return f"{pid}/task/{thread.name}"
     return pid
 
 
@@ -497,12 +497,14 @@ def memory_of(pid: object) -> tuple[int, int]:
     return bytes_in(lines, (b"RssAnon", b"RssShmem", b"VmSwap", b"VmPTE")), sum(threads)
 
 
-def shared_out(pid: object) -> int:
+def shared_out(pid: str) -> int:
     """Like ``memory_of``, with each shared page counted by its share (slower), and nothing of what is its parent's.
 
-    A child that is about to start a program has the memory of its parent until then.
+    A child that is about to start a program has the memory of its parent until then. Living threads are compared: those
+    that have ended have no memory, and so the same.
     """
-    if kernel.same_memory(int(str(pid).partition("/")[0]), int(parent_of(pid))):
+    own, above = (int(place.rpartition("/")[2]) for place in (pid, holder(parent_of(pid))))
+    if kernel.same_memory(own, above):
         return 0
     shares = bytes_in(lines_of(pid, "smaps_rollup"), (b"Pss_Anon", b"Pss_Shmem", b"SwapPss"))
     return shares + bytes_in(lines_of(pid, "status"), (b"VmPTE",))
